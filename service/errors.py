@@ -1,0 +1,92 @@
+"""What can go wrong, in the service's own words.
+
+Nothing here knows HTTP: `api/problems.py` holds the one table from these classes to statuses. Any room
+may import this module; it imports none of them.
+
+    StallbudgetError
+    ├── Unsatisfiable         a spec that was read well and has no answer; names each field
+    ├── UnreadableDocument    an upload that is no usable result; names the line or the pointer
+    ├── NotFound              no such scenario, revision, run, …
+    ├── NameTaken             another scenario has the name
+    ├── Stale                 the resource changed since the caller read it
+    ├── RunsExist             a scenario that still has runs was to be deleted
+    ├── RunIdTaken            a DCP run_id was posted before with other bytes
+    └── DatabaseUnavailable   the database does not answer, or is not at the migrations' head
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing wrong with one place of what was sent.
+
+    Attributes:
+        pointer: Where: `#/cluster/gpus` for a body, a bare name for a parameter, `#` for the whole.
+        code: A stable word for what is wrong, for programs.
+        detail: What is wrong and what would be right, for people.
+        line: The line of a text upload, counted from 1.
+    """
+
+    pointer: str
+    code: str
+    detail: str
+    line: int | None = None
+
+
+class StallbudgetError(Exception):
+    """Anything that this service refuses or fails to do."""
+
+
+class Unsatisfiable(StallbudgetError):
+    """What was asked can be read, and has no answer.
+
+    Args:
+        faults: Every wrong field, with what would satisfy it.
+    """
+
+    def __init__(self, *faults: Fault) -> None:
+        super().__init__("; ".join(fault.detail for fault in faults))
+        self.faults = faults
+
+
+class UnreadableDocument(StallbudgetError):
+    """An upload holds no usable result.
+
+    Args:
+        code: The format's own code where it has one (`duplicate_rank`), else ours (`no_results`).
+        detail: One sentence: what is wrong, and what to post instead.
+        line: The first bad line of a text, counted from 1.
+        pointer: The first bad place of a JSON document (`#/operations/0/ranks/1`).
+    """
+
+    def __init__(self, code: str, detail: str, *, line: int | None = None, pointer: str | None = None) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+        self.line = line
+        self.pointer = pointer
+
+
+class NotFound(StallbudgetError):
+    """There is no such thing. The message says what was looked for."""
+
+
+class NameTaken(StallbudgetError):
+    """Another scenario has this name."""
+
+
+class Stale(StallbudgetError):
+    """The resource is no longer at the revision that the caller named."""
+
+
+class RunsExist(StallbudgetError):
+    """The scenario has benchmark runs, and their deletion was not asked for."""
+
+
+class RunIdTaken(StallbudgetError):
+    """A DCP `run_id` that this scenario has already, with other bytes."""
+
+
+class DatabaseUnavailable(StallbudgetError):
+    """The database does not answer, or its tables are not those of this version."""
