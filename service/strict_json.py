@@ -1,0 +1,149 @@
+"""Reading JSON that somebody else wrote: strictly, with a bound on its depth, and with the place of a fault.
+
+`json.loads` takes more than JSON (`NaN`, the same key twice, `1e999` as infinity), and deep nesting ends
+it with a RecursionError. Here each of these is a `JsonFault` that names the place.
+"""
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+MAX_DEPTH = 64
+
+_OVERFLOWS = re.compile(r"[eE]\+?\d{3,}|\d{300,}")
+"""What every number beyond the range of floats has in its text; few others do."""
+
+
+class JsonFault(ValueError):
+    """A text that is not acceptable JSON.
+
+    Attributes:
+        code: `not_json`, `duplicate_key`, `non_finite_number` or `too_deep`.
+        detail: What is wrong and what would be right.
+        line: Line of a syntax error, counted from 1.
+        pointer: Place of a fault in a text that could be read, as a URI fragment (`#/a/0`).
+    """
+
+    def __init__(self, code: str, detail: str, *, line: int | None = None, pointer: str | None = None) -> None:
+        super().__init__(detail)
+        self.code = code
+        self.detail = detail
+        self.line = line
+        self.pointer = pointer
+
+
+class _Seen(Exception):
+    """The quick reader met something that the slow one should locate."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pairs:
+    """An object as it was written, with every key of it."""
+
+    pairs: list[tuple[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    """A bare `NaN`, `Infinity` or `-Infinity`."""
+
+    name: str
+
+
+def pointer(*parts: str | int) -> str:
+    """Return a JSON Pointer as a URI fragment: `pointer("a", 0)` is `#/a/0`, `pointer()` is `#`."""
+    return "#" + "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) != len(pairs):
+        raise _Seen
+    return made
+
+
+def _refuse(_name: str) -> NoReturn:
+    raise _Seen
+
+
+_quick = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
+_slow = json.JSONDecoder(object_pairs_hook=_Pairs, parse_constant=_Constant)
+
+
+def loads(text: str, *, finite: bool = True) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """Return the value that a JSON text holds.
+
+    Args:
+        text: The whole document.
+        finite: Refuse a number too large for a float; without it, it is read as infinity, for a caller
+            who checks every number himself and can say more about it.
+
+    Raises:
+        JsonFault: The text is not JSON, holds a key twice, a number that is not finite, or nests deeper
+            than `MAX_DEPTH`.
+    """
+    if text.count("[") + text.count("{") > MAX_DEPTH:
+        _check_depth(text)
+    try:
+        value = _quick.decode(text)
+    except _Seen:
+        _locate(text)
+    except json.JSONDecodeError as error:
+        raise JsonFault(
+            "not_json", f"Line {error.lineno}, column {error.colno}: {error.msg}.", line=error.lineno
+        ) from None
+    except (RecursionError, ValueError) as error:  # ValueError: an integer of thousands of digits
+        raise JsonFault("not_json", f"The text cannot be read as JSON: {error}.") from None
+    if finite and _OVERFLOWS.search(text):
+        _locate(text)
+    return value
+
+
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for bracket in re.findall(r"[\[\]{}]", _STRINGS.sub("", text)):
+        depth += 1 if bracket in "[{" else -1
+        if depth > MAX_DEPTH:
+            raise JsonFault("too_deep", f"The document nests deeper than {MAX_DEPTH} levels.")
+
+
+def _locate(text: str) -> None:
+    """Raise the first fault that the quick reader cannot place, if there is one."""
+    try:
+        root = _slow.decode(text)
+    except json.JSONDecodeError as error:
+        raise JsonFault(
+            "not_json", f"Line {error.lineno}, column {error.colno}: {error.msg}.", line=error.lineno
+        ) from None
+    waiting: list[tuple[tuple[str | int, ...], Any]] = [((), root)]
+    while waiting:
+        place, value = waiting.pop()
+        match value:
+            case _Constant(name):
+                raise JsonFault(
+                    "non_finite_number", f"{name} is not a JSON number; leave out what is unknown.",
+                    pointer=pointer(*place),
+                )
+            case float() if not math.isfinite(value):
+                raise JsonFault(
+                    "non_finite_number", "The number is too large to be one.", pointer=pointer(*place)
+                )
+            case _Pairs(pairs):
+                seen: set[str] = set()
+                for key, _ in pairs:
+                    if key in seen:
+                        raise JsonFault(
+                            "duplicate_key", f"The key {key[:80]!r} stands twice in one object.",
+                            pointer=pointer(*place, key),
+                        )
+                    seen.add(key)
+                waiting.extend(((*place, key), item) for key, item in reversed(pairs))
+            case list():
+                waiting.extend(((*place, at), item) for at, item in reversed(list(enumerate(value))))
+            case _:
+                pass
