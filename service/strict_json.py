@@ -96,11 +96,17 @@ def loads(text: str, *, finite: bool = True) -> Any:  # noqa: ANN401 - whatever 
         ) from None
     except (RecursionError, ValueError) as error:  # ValueError: an integer of thousands of digits
         raise JsonFault("not_json", f"The text cannot be read as JSON: {error}.") from None
+    if _SURROGATE.search(text):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise JsonFault("not_json", "A string holds half of a surrogate pair (\\\\ud800 to \\\\udfff).") from None
     if finite and _OVERFLOWS.search(text):
         _locate(text)
     return value
 
 
+_SURROGATE = re.compile(r"\\\\u[dD][89a-fA-F]")
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
