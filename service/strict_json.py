@@ -100,13 +100,13 @@ def loads(text: str, *, finite: bool = True) -> Any:  # noqa: ANN401 - whatever 
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise JsonFault("not_json", "A string holds half of a surrogate pair (\\\\ud800 to \\\\udfff).") from None
+            raise JsonFault("not_json", "A string holds half of a surrogate pair (U+D800 to U+DFFF).") from None
     if finite and _OVERFLOWS.search(text):
         _locate(text)
     return value
 
 
-_SURROGATE = re.compile(r"\\\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
