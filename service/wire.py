@@ -1,16 +1,15 @@
-"""The base of every model that crosses the wire, and the number types they are made of.
+"""The base of every model that crosses the wire, and the rules they share.
 
-The rules of the API are here once: unknown fields are refused, null means absent, a number is a finite
-JSON number (never a boolean or a string), a count written as `4.05e11` is an integer.
+The rules of the API are here once: unknown fields are refused, null means absent, a count written as
+`4.05e11` is an integer.
 """
 
-from typing import Annotated, Any
+from typing import Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
-Absent = SkipJsonSchema[None]
-"""The type of a field left out. Never shown: what is unknown is absent, not null."""
+Absent: TypeAlias = None
+"""The type of a field left out: what is unknown is absent from an answer, and null in a request means absent."""
 
 INT64_MAX = 2**63 - 1
 EXACT_INTEGER_MAX = 2**53 - 1
@@ -22,22 +21,14 @@ def _whole(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _real(value: object) -> object:
-    """Turn an integer beyond the range of floats into infinity, which the type check refuses by name."""
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 1 << 1000:
-        return float("inf")
-    return value
-
-
-Integer = Annotated[int, BeforeValidator(_whole), Field(strict=True)]
-Number = Annotated[float, BeforeValidator(_real), Field(strict=True, allow_inf_nan=False)]
-Flag = Annotated[bool, Field(strict=True)]
+WHOLE = BeforeValidator(_whole)
+"""Stands last in the annotation of an integer: the bounds before it stay those of a plain integer."""
 
 
 class Incoming(BaseModel):
     """A part of a request: unknown fields are refused, null is the same as absent."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -50,4 +41,4 @@ class Incoming(BaseModel):
 class Outgoing(BaseModel):
     """A part of an answer. What is unknown stays None and is left out on the wire."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)

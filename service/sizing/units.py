@@ -1,0 +1,41 @@
+"""Bytes and seconds: the only place that knows how many of one make another. All decimal."""
+
+GB = 10**9
+TB = 10**12
+
+MINUTE_SECONDS = 60
+HOUR_SECONDS = 3600
+DAY_SECONDS = 86_400
+DAYS_PER_YEAR = 365
+"""A year is 365 days, as in the articles' money figures."""
+HOURS_PER_YEAR = 24 * DAYS_PER_YEAR
+MONTHS_PER_YEAR = 12
+
+UNITS_BY_SUFFIX = (
+    ("_gb_per_second", "GB/s"),
+    ("_usd_per_tb_month", "USD/(TB month)"),
+    ("_usd_per_hour", "USD/h"),
+    ("_usd_per_day", "USD/day"),
+    ("_usd_per_month", "USD/month"),
+    ("_usd_per_year", "USD/year"),
+    ("_hour_usd", "USD/h"),
+    ("_per_second", "1/s"),
+    ("_per_day", "1/day"),
+    ("_seconds", "s"),
+    ("_hours", "h"),
+    ("_bytes_per_node", "B"),
+    ("_bytes", "B"),
+    ("_tb", "TB"),
+    ("_fraction", "1"),
+)
+
+
+def unit_of(name: str) -> str:
+    """Return the unit that a quantity's name carries; `1` for a count or a bare ratio.
+
+    >>> unit_of("write_gb_per_second"), unit_of("gpus")
+    ('GB/s', '1')
+    """
+    if name.startswith("bytes"):
+        return "B"
+    return next((unit for suffix, unit in UNITS_BY_SUFFIX if ("_" + name).endswith(suffix)), "1")
