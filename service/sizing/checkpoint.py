@@ -1,0 +1,67 @@
+"""What one checkpoint holds; shards, writers, files."""
+
+
+def checkpoint_bytes(
+    *, parameters: float, bytes_per_parameter: float, reduction_factor: float, extra_bytes: float
+) -> float:
+    """Return the bytes of one checkpoint. [B]
+
+    ``S = parameters * bytes_per_parameter * reduction_factor + extra_bytes``. Everything that is stored
+    counts: all experts of a mixture, optimiser moments and master weights.
+
+    Args:
+        parameters: All stored parameters.
+        bytes_per_parameter: 12 for fp32 master weights and two Adam moments, 14 with bf16 weights, 16 for
+            ZeRO's in-memory figure. [B]
+        reduction_factor: Fraction of those bytes that is written.
+        extra_bytes: Data-loader and random-number state. [B]
+
+    References:
+        S. Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models",
+        SC20, section 3.1, for what mixed-precision Adam holds.
+    """
+    return parameters * bytes_per_parameter * reduction_factor + extra_bytes
+
+
+def node_count(*, gpus: int, gpus_per_node: int) -> int:
+    """Return the nodes that hold the GPUs, the last one perhaps not full."""
+    return -(-gpus // gpus_per_node)
+
+
+def even_share(*, checkpoint_bytes: float, holders: int) -> float:
+    """Return the bytes of each of `holders` equal shares. [B]"""
+    return checkpoint_bytes / holders
+
+
+def largest_shard(*, checkpoint_bytes: float, writers: int, skew: float) -> float:
+    """Return the bytes of the writer with most to write. [B]
+
+    Args:
+        checkpoint_bytes: The whole checkpoint. [B]
+        writers: How many share it.
+        skew: Largest shard over mean shard; real layouts are uneven (Llama 3: 1 MB to 4 GB a GPU, arXiv:2407.21783).
+    """
+    return checkpoint_bytes / writers * skew
+
+
+def skew_of_largest(*, largest_shard_bytes: float, checkpoint_bytes: float, writers: int) -> float:
+    """Return the largest shard over the mean one."""
+    return largest_shard_bytes / (checkpoint_bytes / writers)
+
+
+def largest_node_share(*, checkpoint_bytes: float, nodes: int, skew: float) -> float:
+    """Return an upper bound of what the node with most to write holds. [B]
+
+    Every rank of that node is taken to hold the largest shard, since the layout is not known; no node
+    holds more than the whole checkpoint.
+    """
+    return min(checkpoint_bytes / nodes * skew, checkpoint_bytes)
+
+
+def file_count(*, writers: int, files_per_writer: int) -> int:
+    """Return the files of one save: every writer's, and DCP's one `.metadata`.
+
+    References:
+        PyTorch, "Distributed Checkpoint", which writes at least one file per rank and a global `.metadata`.
+    """
+    return writers * files_per_writer + 1

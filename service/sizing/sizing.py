@@ -1,0 +1,385 @@
+"""Sizing: what comes out. Pydantic, and the wire model too: there is no second definition."""
+
+from enum import StrEnum
+
+from service.sizing.spec import IntervalRule
+from service.wire import Absent, Outgoing
+
+
+class Checkpoint(Outgoing):
+    """What one checkpoint holds, and how it is cut."""
+
+    bytes: int
+    """All of it, without DCP's `.metadata`. [B]"""
+    bytes_per_gpu: int
+    """An even split over the GPUs. [B]"""
+    bytes_per_node: int
+    """An even split over the nodes. [B]"""
+    largest_shard_bytes: int
+    """The writer with most to write. [B]"""
+    nodes: int
+    """GPUs over GPUs per node, rounded up."""
+    writers: int
+    """Ranks that write."""
+    files: int
+    """Data files of one save, and the one metadata file."""
+
+
+class Failures(Outgoing):
+    """How often the job is interrupted."""
+
+    mtbf_seconds: float
+    """Mean time between unexpected interruptions of the whole job. [s]"""
+    mtbf_low_seconds: float | Absent = None
+    """Lower end of its confidence interval; absent where the mean was given directly. [s]"""
+    mtbf_high_seconds: float | Absent = None
+    """Upper end. [s]"""
+    confidence_fraction: float | Absent = None
+    """The probability that the interval covers the true mean."""
+    failures_per_day: float
+    """Expected interruptions a day. [1/day]"""
+
+
+class Interval(Outgoing):
+    """How often a checkpoint is taken, start to start."""
+
+    seconds: float
+    """The interval in force. [s]"""
+    rule: IntervalRule
+    """Where it comes from."""
+    young_seconds: float
+    """What Young's rule gives for the blocking time in force. [s]"""
+    daly_seconds: float
+    """What Daly's higher-order rule gives. [s]"""
+    exact_seconds: float
+    """The optimum for exponential failures. [s]"""
+    effective_seconds: float | Absent = None
+    """The period that results where a save waits for the one before it; absent where none does. [s]"""
+
+
+class Blocking(Outgoing):
+    """The stall of one save."""
+
+    seconds: float
+    """How long training stops for one save. [s]"""
+    overhead_fraction: float
+    """The same over the interval."""
+
+
+class Restart(Outgoing):
+    """The way back after a failure."""
+
+    seconds: float
+    """Detect, reschedule, initialise, load and warm up. [s]"""
+    load_seconds: float | Absent = None
+    """The load in it, where it is known. [s]"""
+
+
+class Write(Outgoing):
+    """The bandwidth that saves need."""
+
+    required_gb_per_second: float
+    """Sync: bytes over the stall; async: the persist bandwidth, headroom included. [10^9 B/s]"""
+    minimum_gb_per_second: float
+    """Sync: the same; async: what fits exactly one save into an interval. [10^9 B/s]"""
+    strict_minimum_gb_per_second: float | Absent = None
+    """Async: below this a save waits for the one before it. [10^9 B/s]"""
+    per_node_gb_per_second: float
+    """The required bandwidth over the nodes. [10^9 B/s]"""
+    per_writer_gb_per_second: float
+    """The required bandwidth over the writers. [10^9 B/s]"""
+    largest_shard_gb_per_second: float
+    """What the writer with most to write must sustain to finish in the same time. [10^9 B/s]"""
+    durable_lag_seconds: float | Absent = None
+    """Async: from training going on until the checkpoint is durable. [s]"""
+
+
+class Read(Outgoing):
+    """The bandwidth that a restart needs."""
+
+    bytes: int
+    """What all ranks together read. [B]"""
+    required_gb_per_second: float
+    """Those bytes over the restore target. [10^9 B/s]"""
+    per_node_gb_per_second: float
+    """The same over the nodes. [10^9 B/s]"""
+
+
+class Metadata(Outgoing):
+    """The file operations of one save."""
+
+    creates_per_save: int
+    """Files made, synced and closed."""
+    creates_per_second: float
+    """Those over the time in which the save is written. [1/s]"""
+    deletes_per_interval: int
+    """Files removed for each new save once retention is full."""
+
+
+class HostMemory(Outgoing):
+    """DRAM that async staging takes."""
+
+    bytes_per_node: int
+    """The node's share times the buffers; with skew an upper bound. [B]"""
+    staging_buffers: int
+    """Copies held at once."""
+    memory_fraction: float | Absent = None
+    """The same over the node's memory, where that is known."""
+
+
+class Capacity(Outgoing):
+    """Space for the checkpoints that are kept."""
+
+    hot_bytes: int
+    """Copies on the hot tier with their protection. [B]"""
+    hot_peak_bytes: int
+    """With the one that is being written. [B]"""
+    cold_bytes: int | Absent = None
+    """Copies on the cold tier with their protection. [B]"""
+    cold_peak_bytes: int | Absent = None
+    """With the one that is on its way there. [B]"""
+
+
+class ExactGoodput(Outgoing):
+    """Where the wall time goes, by the exact formula. The four add up to 1."""
+
+    goodput_fraction: float
+    """Training that counts."""
+    saving_fraction: float
+    """Stopped for saves that counted, and waiting for the one before."""
+    lost_work_fraction: float
+    """Work that a failure undid."""
+    restarting_fraction: float
+    """Coming back."""
+
+
+class FirstOrderGoodput(Outgoing):
+    """The articles' first-order waste. It leaves the durable lag out and can pass 1."""
+
+    waste_fraction: float
+    """The sum of the three."""
+    saving_fraction: float
+    """Blocking time over the interval."""
+    lost_work_fraction: float
+    """Half an interval over the mean time between failures."""
+    restarting_fraction: float
+    """Restart time over the mean time between failures."""
+
+
+class Goodput(Outgoing):
+    """Both models, side by side; the exact one is the headline."""
+
+    exact: ExactGoodput
+    first_order: FirstOrderGoodput
+
+
+class Cost(Outgoing):
+    """Dollars. Absent where the price is not given. A year is 365 days."""
+
+    cluster_usd_per_hour: float | Absent = None
+    """All GPUs. [USD/h]"""
+    stall_usd_per_day: float | Absent = None
+    """GPUs stopped for saves, as if nothing failed. [USD/day]"""
+    stall_usd_per_year: float | Absent = None
+    """[USD/year]"""
+    waste_usd_per_year: float | Absent = None
+    """GPU time that did not count, by the exact formula. [USD/year]"""
+    saving_usd_per_year: float | Absent = None
+    """Its part for saves. [USD/year]"""
+    lost_work_usd_per_year: float | Absent = None
+    """Its part for work undone. [USD/year]"""
+    restarting_usd_per_year: float | Absent = None
+    """Its part for restarts. [USD/year]"""
+    hot_usd_per_month: float | Absent = None
+    """Space of the hot tier, the copy in flight included. [USD/month]"""
+    cold_usd_per_month: float | Absent = None
+    """Likewise the cold tier. [USD/month]"""
+
+
+class Limit(StrEnum):
+    """Which limit of a storage system sets a transfer's time."""
+
+    AGGREGATE_BANDWIDTH = "aggregate_bandwidth"
+    NODE_BANDWIDTH = "node_bandwidth"
+    FILE_CREATES = "file_creates"
+
+
+class DeliveredWrite(Outgoing):
+    """A save as the given storage system would take it. Creates are taken to overlap with writes."""
+
+    seconds: float
+    """How long the transfer takes: the slowest of the limits. [s]"""
+    gb_per_second: float
+    """The checkpoint over that time. [10^9 B/s]"""
+    limited_by: Limit
+    """Which limit that is."""
+    durable_lag_seconds: float | Absent = None
+    """Async: the transfer, after training went on. [s]"""
+    creates_per_second: float
+    """Files made a second meanwhile. [1/s]"""
+
+
+class DeliveredRead(Outgoing):
+    """A restart's load as the given storage system would serve it."""
+
+    seconds: float
+    """How long the load takes. [s]"""
+    gb_per_second: float
+    """What is read over that time. [10^9 B/s]"""
+    limited_by: Limit
+    """Which limit that is."""
+
+
+class DeliveredCapacity(Outgoing):
+    """The given usable space against what retention needs."""
+
+    usable_bytes: int
+    """[B]"""
+    copies_that_fit: int
+    """Checkpoints with protection, one of them in flight."""
+    hot_peak_fraction: float | Absent = None
+    """What retention needs over what there is; absent without retention."""
+    full_after_seconds: float
+    """When it is full if nothing is ever deleted. [s]"""
+
+
+class Delivered(Outgoing):
+    """What the given storage system delivers. A block is absent where the system's figure for it is."""
+
+    feasible: bool
+    """Whether training makes progress, and the kept copies fit."""
+    reason: str | Absent = None
+    """Why not."""
+    next_interval_seconds: float | Absent = None
+    """Where the interval leaves no time to train: the exact one for the delivered blocking time. [s]"""
+    interval: Interval | Absent = None
+    blocking: Blocking | Absent = None
+    restart: Restart | Absent = None
+    write: DeliveredWrite | Absent = None
+    read: DeliveredRead | Absent = None
+    capacity: DeliveredCapacity | Absent = None
+    goodput: Goodput | Absent = None
+    cost: Cost | Absent = None
+
+
+class TargetId(StrEnum):
+    """What a storage system must reach, item by item."""
+
+    WRITE_BANDWIDTH = "write_bandwidth"
+    NODE_WRITE_BANDWIDTH = "node_write_bandwidth"
+    WRITE_BANDWIDTH_UNDER_READ_LOAD = "write_bandwidth_under_read_load"
+    SLOWEST_WRITER_SECONDS = "slowest_writer_seconds"
+    BLOCKING_SECONDS = "blocking_seconds"
+    PERSIST_SECONDS = "persist_seconds"
+    READ_BANDWIDTH = "read_bandwidth"
+    NODE_READ_BANDWIDTH = "node_read_bandwidth"
+    LOAD_SECONDS = "load_seconds"
+    RESHARDED_LOAD_SECONDS = "resharded_load_seconds"
+    FILE_CREATE_RATE = "file_create_rate"
+    CHECKPOINT_BYTES = "checkpoint_bytes"
+
+
+class Comparison(StrEnum):
+    """How a measured value is held against a target."""
+
+    AT_LEAST = "at_least"
+    AT_MOST = "at_most"
+    WITHIN = "within"
+
+
+class TargetUnit(StrEnum):
+    """The unit of a target's value."""
+
+    GB_PER_SECOND = "gb_per_second"
+    SECONDS = "seconds"
+    PER_SECOND = "per_second"
+    BYTES = "bytes"
+
+
+class Scope(StrEnum):
+    """What a target's value is a figure of."""
+
+    CLUSTER = "cluster"
+    NODE = "node"
+    RANK = "rank"
+
+
+class Target(Outgoing):
+    """One thing that a storage system must reach."""
+
+    id: TargetId
+    comparison: Comparison
+    value: float
+    unit: TargetUnit
+    scope: Scope
+    tolerance_fraction: float | Absent = None
+    """For `within`: how far off, as a fraction of the value."""
+    why: str
+    """Where the value comes from, in words."""
+
+
+class WarningCode(StrEnum):
+    """What a reader of a sizing should know before he uses it."""
+
+    FIRST_ORDER_OVERSTATES = "first_order_overstates"
+    FIRST_ORDER_OMITS_DURABLE_LAG = "first_order_omits_durable_lag"
+    SAVES_COLLIDE = "saves_collide"
+    EVEN_SHARDS_ASSUMED = "even_shards_assumed"
+    FEW_OBSERVED_FAILURES = "few_observed_failures"
+    STAGING_EXCEEDS_HOST_MEMORY = "staging_exceeds_host_memory"
+    LOAD_NOT_SEPARATE = "load_not_separate"
+
+
+class SizingWarning(Outgoing):
+    """One such thing, and the field of the spec that it is about."""
+
+    code: WarningCode
+    pointer: str
+    message: str
+
+
+class ExplanationInput(Outgoing):
+    """One number that went into a figure."""
+
+    name: str
+    value: float
+    unit: str
+
+
+class Explanation(Outgoing):
+    """How one figure of the sizing came about, so that a buyer can check it by hand."""
+
+    pointer: str
+    """Which figure."""
+    formula: str
+    """The formula's id in the register."""
+    expression: str
+    """The formula, in the names of its inputs."""
+    inputs: list[ExplanationInput]
+    assumption: str | Absent = None
+    """What the figure rests on that nobody measured."""
+    source: str
+    """Where the formula comes from."""
+
+
+class Sizing(Outgoing):
+    """What a scenario asks of its storage, what comes of it, and what it costs."""
+
+    engine_version: str
+    """Of the engine that computed this. The same spec gives the same answer for the same version."""
+    checkpoint: Checkpoint
+    failures: Failures
+    interval: Interval
+    blocking: Blocking
+    restart: Restart
+    write: Write
+    read: Read | Absent = None
+    metadata: Metadata
+    host_memory: HostMemory | Absent = None
+    capacity: Capacity | Absent = None
+    goodput: Goodput
+    cost: Cost | Absent = None
+    targets: list[Target]
+    delivered: Delivered | Absent = None
+    warnings: list[SizingWarning]
+    explanation: list[Explanation] | Absent = None
