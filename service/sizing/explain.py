@@ -1,0 +1,3 @@
+from service.sizing.sizing import Explanation
+def explain(spec, sizing) -> list[Explanation]:
+    return []
