@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 
+from service.sizing.bandwidth import Limit
 from service.sizing.spec import IntervalRule
 from service.wire import Absent, Outgoing
 
@@ -194,14 +195,6 @@ class Cost(Outgoing):
     """Space of the hot tier, the copy in flight included. [USD/month]"""
     cold_usd_per_month: float | Absent = None
     """Likewise the cold tier. [USD/month]"""
-
-
-class Limit(StrEnum):
-    """Which limit of a storage system sets a transfer's time."""
-
-    AGGREGATE_BANDWIDTH = "aggregate_bandwidth"
-    NODE_BANDWIDTH = "node_bandwidth"
-    FILE_CREATES = "file_creates"
 
 
 class DeliveredWrite(Outgoing):

@@ -1,0 +1,134 @@
+"""The list of what a storage system must reach: one line for each figure that a benchmark can prove."""
+
+from service.sizing.sizing import (
+    Blocking,
+    Checkpoint,
+    Comparison,
+    Metadata,
+    Read,
+    Scope,
+    Target,
+    TargetId,
+    TargetUnit,
+    Write,
+)
+
+CHECKPOINT_TOLERANCE_FRACTION = 0.05
+
+
+def targets(
+    *,
+    is_async: bool,
+    checkpoint: Checkpoint,
+    blocking: Blocking,
+    write: Write,
+    read: Read | None,
+    metadata: Metadata,
+    restore_target_seconds: float | None,
+) -> list[Target]:
+    """Return the targets of a sizing, in the order of the contract."""
+    bandwidth_why = (
+        "the persist bandwidth: checkpoint bytes over the interval, with headroom, or over the durable lag"
+        if is_async
+        else "checkpoint bytes over the stall budget"
+    )
+    window = write.durable_lag_seconds if write.durable_lag_seconds is not None else blocking.seconds
+    listed = [
+        _rate(TargetId.WRITE_BANDWIDTH, write.required_gb_per_second, Scope.CLUSTER, bandwidth_why),
+        _rate(
+            TargetId.NODE_WRITE_BANDWIDTH,
+            write.per_node_gb_per_second,
+            Scope.NODE,
+            "the write bandwidth over the nodes",
+        ),
+    ]
+    if is_async:
+        listed.append(
+            _rate(
+                TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD,
+                write.required_gb_per_second,
+                Scope.CLUSTER,
+                "async saves drain while the data loaders read: " + bandwidth_why,
+            )
+        )
+    listed.append(
+        _time(
+            TargetId.SLOWEST_WRITER_SECONDS,
+            window,
+            Scope.RANK,
+            "a save is durable when its slowest writer is done"
+            if is_async
+            else "training waits for the slowest writer",
+        )
+    )
+    listed.append(_time(TargetId.BLOCKING_SECONDS, blocking.seconds, Scope.RANK, "the stall budget"))
+    if is_async:
+        listed.append(
+            _time(TargetId.PERSIST_SECONDS, window, Scope.CLUSTER, "a failure before then loses the save")
+        )
+    if read is not None and restore_target_seconds is not None:
+        listed += [
+            _rate(
+                TargetId.READ_BANDWIDTH,
+                read.required_gb_per_second,
+                Scope.CLUSTER,
+                "bytes read at a restart over the restore target",
+            ),
+            _rate(
+                TargetId.NODE_READ_BANDWIDTH,
+                read.per_node_gb_per_second,
+                Scope.NODE,
+                "the read bandwidth over the nodes",
+            ),
+            _time(TargetId.LOAD_SECONDS, restore_target_seconds, Scope.CLUSTER, "the restore target"),
+            _time(
+                TargetId.RESHARDED_LOAD_SECONDS,
+                restore_target_seconds,
+                Scope.CLUSTER,
+                "the restore target, since a restart after lost hardware is onto fewer nodes",
+            ),
+        ]
+    listed.append(
+        Target(
+            id=TargetId.FILE_CREATE_RATE,
+            comparison=Comparison.AT_LEAST,
+            value=metadata.creates_per_second,
+            unit=TargetUnit.PER_SECOND,
+            scope=Scope.CLUSTER,
+            why="the files of a save over the time in which it is written",
+        )
+    )
+    listed.append(
+        Target(
+            id=TargetId.CHECKPOINT_BYTES,
+            comparison=Comparison.WITHIN,
+            value=checkpoint.bytes,
+            unit=TargetUnit.BYTES,
+            scope=Scope.CLUSTER,
+            tolerance_fraction=CHECKPOINT_TOLERANCE_FRACTION,
+            why="every other figure rests on the bytes per parameter that were assumed",
+        )
+    )
+    return listed
+
+
+def _rate(target_id: TargetId, value: float, scope: Scope, why: str) -> Target:
+    return Target(
+        id=target_id,
+        comparison=Comparison.AT_LEAST,
+        value=value,
+        unit=TargetUnit.GB_PER_SECOND,
+        scope=scope,
+        why=why,
+    )
+
+
+def _time(target_id: TargetId, value: float, scope: Scope, why: str) -> Target:
+    return Target(
+        id=target_id,
+        comparison=Comparison.AT_MOST,
+        value=value,
+        unit=TargetUnit.SECONDS,
+        scope=scope,
+        why=why,
+    )
