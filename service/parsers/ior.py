@@ -27,7 +27,7 @@ KIB = 1 << 10
 
 _MOST_MIB_PER_SECOND = 1e10
 _MOST_SECONDS = 1e8
-_SLACK = 1e-3
+_SLACK = 2e-4
 """How far, beside the printed digits, two statements of one quantity may lie apart."""
 
 STRAGGLER_RATIO = 1.5
@@ -188,6 +188,7 @@ class Summary:
         place: Where they stand.
         largest: Of the bandwidths, likewise the next two; absent where IOR printed nan. [MiB/s]
         seconds_mean: Mean of the total times.
+        calls: The same three as calls of one transfer size a second.
     """
 
     place: Place
@@ -195,6 +196,7 @@ class Summary:
     least: Figure | None = None
     mean: Figure | None = None
     seconds_mean: Figure | None = None
+    calls: tuple[Figure | None, Figure | None, Figure | None] = (None, None, None)
 
 
 @dataclass(slots=True)
@@ -271,7 +273,7 @@ class CommandLine:
     """What an IOR command line says of itself.
 
     Attributes:
-        script: Whether `-f` names a file that may say otherwise.
+        script: Whether something else may say otherwise: `-f` names a file, or the line is not there.
         letters: The options given, by their letter.
         values: The last value of the options that take one.
         directives: What `-O` sets, by lower-case name.
@@ -348,6 +350,8 @@ def command_line(text: str) -> CommandLine:
                 name, _, said = part.partition("=")
                 directives[name.strip().lower()] = said.strip()
 
+    if not words:
+        return CommandLine(script=True)
     at = 1  # the first word is the program
     while at < len(words):
         word = words[at]
@@ -415,7 +419,7 @@ def _moved(row: Row, setup: Setup) -> tuple[int | None, bool]:
         if not _near(called, measured, slack):
             raise _contradiction(row, "its IOPS and transfer time", called, measured)
     if stated is not None:
-        if not _near(stated, measured, tolerance):
+        if not _near(stated, measured, tolerance) or (setup.transfer_bytes and stated % setup.transfer_bytes):
             raise _contradiction(row, "the actual bytes moved that IOR stated for it", stated, measured)
         return stated, planned is not None and stated != planned
     if planned is not None:
@@ -483,6 +487,23 @@ def _check_summary(summary: Summary, rows: Sequence[Row]) -> None:
                 "inconsistent_summary",
                 f"gives {summary.seconds_mean.value:g} s as the mean time where the repetitions give "
                 f"{true:.6g} s; the file was changed or damaged, so post the original.",
+                summary.place,
+            )
+
+
+def check_calls(summary: Summary, transfer_bytes: int | None) -> None:
+    """Raise `inconsistent_summary` where bandwidths and calls a second do not fit the transfer size."""
+    for rate, calls in zip((summary.largest, summary.least, summary.mean), summary.calls, strict=True):
+        if rate is None or calls is None or not transfer_bytes:
+            continue
+        implied = rate.value * MIB / transfer_bytes
+        allowed = calls.half + rate.half * MIB / transfer_bytes + _SLACK * implied
+        if abs(calls.value - implied) > allowed:
+            raise refusal(
+                "inconsistent_summary",
+                f"gives {calls.value:g} calls a second for {rate.value:g} MiB/s where transfers of "
+                f"{transfer_bytes} bytes make {implied:.6g}; the file was changed or damaged, so post the "
+                "original.",
                 summary.place,
             )
 
@@ -568,6 +589,7 @@ def measurement(
     total = spread([each.total.value for each in rows if each.total is not None])
     if summary is not None:
         _check_summary(summary, rows)
+        check_calls(summary, setup.transfer_bytes)
         if summary.largest and summary.least and summary.mean and rate is not None:
             largest, least, mean = (
                 gb_per_second(each.value) for each in (summary.largest, summary.least, summary.mean)

@@ -5,6 +5,7 @@ can be put right with certainty is, each with a doubt that says so, and then the
 JSON of IOR 3.2 is broken beyond that.
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -191,7 +192,8 @@ def _pieces(lines: list[str], mended: _Mended) -> list[tuple[int, list[str]]]:
             prefix = line_prefix(received.rstrip()[:-1])
         line = unprefixed(received, prefix)
         text = line.strip()
-        begins = text == "{" or (not pieces and text.startswith('{"'))
+        # A run's object follows another without a comma; so would results of which the comma was lost.
+        begins = text.startswith('{"') if text != "{" else _begins_run(lines, number)
         if begins and closed:
             pieces.append((number - 1, []))
         elif not pieces and text.startswith("IOR-") and "MPI Coordinated Test" in text:
@@ -215,6 +217,12 @@ def _pieces(lines: list[str], mended: _Mended) -> list[tuple[int, list[str]]]:
         )
     _drop_epilogue(pieces[-1], mended)
     return pieces
+
+
+def _begins_run(lines: list[str], at: int) -> bool:
+    """Tell whether the lines from an index on go on as the first keys of a run do."""
+    following = next((line for line in itertools.islice(lines, at, at + 20) if line.strip()), "")
+    return '"Version"' in following or '"Began"' in following
 
 
 def _drop_epilogue(piece: tuple[int, list[str]], mended: _Mended) -> None:
@@ -357,7 +365,7 @@ def _run(value: dict[str, Any], mended: _Mended, *, root: _Path) -> ior_run.Run:
     summaries = _summaries(value, root)
     command = ior.command_line(value["Command line"] if isinstance(value.get("Command line"), str) else "")
     ids: set[int] = set()
-    for at, test in enumerate(_part(value.get("tests", []), list, (*root, "tests"))):
+    for at, test in enumerate(_part(value.get("tests"), list, (*root, "tests"))):
         path = (*root, "tests", at)
         made = _test(_part(test, dict, path), at, path, summaries, command, mended)
         if made.id in ids:
@@ -387,7 +395,11 @@ def _summaries(value: dict[str, Any], root: _Path) -> _Summaries:
     for at, each in enumerate(_part(value.get("summary", []), list, (*root, "summary"))):
         path = (*root, "summary", at)
         summary = _part(each, dict, path)
-        operation = _OPERATIONS.get(str(summary.get("operation")))
+        if not isinstance(summary.get("operation"), str):
+            raise refusal(
+                "bad_structure", "does not say its operation; post the file as IOR wrote it.", _place(*path)
+            )
+        operation = _OPERATIONS.get(summary["operation"])
         if operation is None:
             continue
         key = (_integer(summary, "TestID", path) or 0, operation)
@@ -411,9 +423,15 @@ def _statistics(summary: dict[str, Any], path: _Path) -> tuple[Summary, bool]:
             return None
         return None if value is None else Figure(_number(value, (*path, key)), _HALF)
 
-    return Summary(
-        _place(*path), shown("bwMaxMIB"), shown("bwMinMIB"), shown("bwMeanMIB"), shown("MeanTime")
-    ), nan
+    made = Summary(
+        _place(*path),
+        largest=shown("bwMaxMIB"),
+        least=shown("bwMinMIB"),
+        mean=shown("bwMeanMIB"),
+        seconds_mean=shown("MeanTime"),
+        calls=(shown("OPsMax"), shown("OPsMin"), shown("OPsMean")),
+    )
+    return made, nan
 
 
 def _test(
@@ -501,7 +519,15 @@ def _setup(
     synced = [_integer(parameters, key, of_parameters) for key in ("fsync", "fsyncperwrite")]
     setup.fsync = any(synced) if synced[0] is not None else command.fsync
     moved_over = [_integer(parameters, key, of_parameters) for key in ("reorderTasks", "reorderTasksRandom")]
-    setup.reordered = any(moved_over) if moved_over[0] is not None else None
+    between = options.get("ordering inter file")
+    shown = between.startswith(("constant", "random")) if isinstance(between, str) else None
+    setup.reordered = any(moved_over) if moved_over[0] is not None else shown
+    if shown is not None and setup.reordered is not shown:
+        raise refusal(
+            "contradictory_setup",
+            "is not what reorderTasks says.",
+            _place(*of_options, "ordering inter file"),
+        )
     deadline = parameters.get("deadlineForStonewall")
     setup.may_stonewall = command.deadline or (isinstance(deadline, int | float) and deadline > 0)
     return setup
@@ -524,7 +550,11 @@ def _rows(results: list[Any], path: _Path, mended: _Mended) -> list[Row]:
 
 def _row(item: object, path: _Path, repetition: int | None, mended: _Mended) -> Row | None:
     result = _part(item, dict, path)
-    operation = _OPERATIONS.get(str(result.get("access")))
+    if not isinstance(result.get("access"), str):
+        raise refusal(
+            "bad_structure", "does not say its access; post the file as IOR wrote it.", _place(*path)
+        )
+    operation = _OPERATIONS.get(result["access"])
     if operation is None:
         return None
     figures: dict[str, Figure] = {}

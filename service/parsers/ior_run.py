@@ -194,6 +194,7 @@ def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) 
             summary.place,
         )
     largest, least, mean = summary.largest, summary.least, summary.mean
+    ior.check_calls(summary, setup.transfer_bytes)
     for each in (largest, least, mean):
         if not 0 < each.value < 1e10:
             raise refusal("bad_number", f"has a bandwidth of {each.value:g} MiB/s.", summary.place)
@@ -205,6 +206,13 @@ def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) 
         )
     assert setup.repetitions is not None  # noqa: S101 - refused above, said again for the type checker
     planned = setup.planned_bytes if not setup.may_stonewall else None
+    if planned is not None and setup.block_bytes and planned % (setup.block_bytes * (setup.ranks or 1)):
+        raise refusal(
+            "contradictory_setup",
+            "is of a test whose aggregate size is no multiple of its blocks and clients; post the original "
+            "file.",
+            summary.place,
+        )
     total = None
     if planned is not None and summary.seconds_mean is not None:
         shortest, longest = (planned / (each.value * ior.MIB) for each in (largest, least))

@@ -497,7 +497,15 @@ def _statistics(row: _SummaryRow) -> tuple[Summary, bool]:
             return None
         return ior.figure(cell, column, place)
 
-    return Summary(place, shown("Max(MiB)"), shown("Min(MiB)"), shown("Mean(MiB)"), shown("Mean(s)")), nan
+    made = Summary(
+        place,
+        largest=shown("Max(MiB)"),
+        least=shown("Min(MiB)"),
+        mean=shown("Mean(MiB)"),
+        seconds_mean=shown("Mean(s)"),
+        calls=(shown("Max(OPs)"), shown("Min(OPs)"), shown("Mean(OPs)")),
+    )
+    return made, nan
 
 
 def _rank_seconds(test: _Test, operation: Operation, setup: Setup) -> dict[int, dict[int, float]]:
