@@ -60,7 +60,9 @@ class UnreadableDocument(StallbudgetError):
         pointer: The first bad place of a JSON document (`#/operations/0/ranks/1`).
     """
 
-    def __init__(self, code: str, detail: str, *, line: int | None = None, pointer: str | None = None) -> None:
+    def __init__(
+        self, code: str, detail: str, *, line: int | None = None, pointer: str | None = None
+    ) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail

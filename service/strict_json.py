@@ -26,7 +26,9 @@ class JsonFault(ValueError):
         pointer: Place of a fault in a text that could be read, as a URI fragment (`#/a/0`).
     """
 
-    def __init__(self, code: str, detail: str, *, line: int | None = None, pointer: str | None = None) -> None:
+    def __init__(
+        self, code: str, detail: str, *, line: int | None = None, pointer: str | None = None
+    ) -> None:
         super().__init__(detail)
         self.code = code
         self.detail = detail
@@ -100,7 +102,9 @@ def loads(text: str, *, finite: bool = True) -> Any:  # noqa: ANN401 - whatever 
         try:
             json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
-            raise JsonFault("not_json", "A string holds half of a surrogate pair (U+D800 to U+DFFF).") from None
+            raise JsonFault(
+                "not_json", "A string holds half of a surrogate pair (U+D800 to U+DFFF)."
+            ) from None
     if finite and _OVERFLOWS.search(text):
         _locate(text)
     return value
@@ -132,7 +136,8 @@ def _locate(text: str) -> None:
         match value:
             case _Constant(name):
                 raise JsonFault(
-                    "non_finite_number", f"{name} is not a JSON number; leave out what is unknown.",
+                    "non_finite_number",
+                    f"{name} is not a JSON number; leave out what is unknown.",
                     pointer=pointer(*place),
                 )
             case float() if not math.isfinite(value):
@@ -144,7 +149,8 @@ def _locate(text: str) -> None:
                 for key, _ in pairs:
                     if key in seen:
                         raise JsonFault(
-                            "duplicate_key", f"The key {key[:80]!r} stands twice in one object.",
+                            "duplicate_key",
+                            f"The key {key[:80]!r} stands twice in one object.",
                             pointer=pointer(*place, key),
                         )
                     seen.add(key)

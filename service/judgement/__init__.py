@@ -1,1 +1,1 @@
-"""What was measured, held against what a scenario needs; and what the gap costs. PURE."""
+"""Measured against needed. Pure: a sizing and measurements in, a gap report out."""

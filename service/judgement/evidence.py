@@ -4,7 +4,7 @@ A figure is taken as the run has it. What it is worth is decided in `gap.py`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from operator import attrgetter
 from typing import Any
@@ -108,7 +108,7 @@ _HOLDERS = {mode: [[DcpOp.SAVE, DcpOp.ASYNC_SAVE], [DcpOp.LOAD, DcpOp.RESHARDED_
 _WRITE_RATE = Source(
     kind=Kind.RATE,
     activity=Activity.WRITING,
-    hint="IOR writing with fsync, or timed DCP saves with their bytes",
+    hint="IOR writing with fsync, or DCP saves timed with their bytes,",
     operation=Operation.WRITE,
     dcp_ops=_SAVES,
     dcp_figure="write_gb_per_second",
@@ -116,7 +116,7 @@ _WRITE_RATE = Source(
 _READ_RATE = Source(
     kind=Kind.RATE,
     activity=Activity.READING,
-    hint="IOR reading back with reordered tasks, or timed DCP loads",
+    hint="IOR reading back with reordered tasks, or timed DCP loads,",
     operation=Operation.READ,
     dcp_ops=_EITHER_LOAD,
     dcp_figure="restore_gb_per_second",
@@ -124,11 +124,13 @@ _READ_RATE = Source(
 SOURCES: dict[TargetId, Source] = {
     TargetId.WRITE_BANDWIDTH: _WRITE_RATE,
     TargetId.NODE_WRITE_BANDWIDTH: _WRITE_RATE,
-    TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD: _WRITE_RATE,
+    TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD: replace(
+        _WRITE_RATE, hint="the same while another job reads, tagged under_read_load,"
+    ),
     TargetId.SLOWEST_WRITER_SECONDS: Source(
         kind=Kind.RANK_TIME,
         activity=Activity.WRITING,
-        hint="IOR writing the largest shard from every rank, or DCP saves with each rank's io_seconds",
+        hint="IOR writing the largest shard from every rank, or DCP saves with each rank's io_seconds,",
         operation=Operation.WRITE,
         figure="total_seconds",
         dcp_ops=_SAVES,
@@ -174,7 +176,7 @@ SOURCES: dict[TargetId, Source] = {
     TargetId.CHECKPOINT_BYTES: Source(
         kind=Kind.SIZE,
         activity=Activity.HOLDING,
-        hint="timed DCP saves with checkpoint_bytes, on all nodes",
+        hint="DCP saves with checkpoint_bytes, on all nodes,",
         dcp_ops=_HOLDERS,
         dcp_figure="checkpoint_bytes",
     ),

@@ -251,7 +251,7 @@ def _report(target: Target, runs: Sequence[BenchmarkRun], case: _Case) -> Target
             status=Status.UNMEASURED,
             run_ids=[],
             doubts=[],
-            reason=f"No run has the {sentences.NAMES[target.id]}; {sentences.needed(target)} is needed, and "
+            reason=f"No run measured the {sentences.NAMES[target.id]}; {sentences.needed(target)} is needed, and "
             f"{SOURCES[target.id].hint} would show it.",
         )
     chosen = _first(judged, target)

@@ -1,0 +1,1 @@
+"""A tool's bytes in, measurements out. Pure."""

@@ -76,7 +76,9 @@ def daly_interval_at_overhead(*, overhead_fraction: float, mtbf_seconds: float) 
     if fraction <= 9.0 / 13.0:
         linear = 1.0 - fraction / 3.0
         # The smaller root of (f/9) s^2 - linear s + f = 0, in the form that does not cancel.
-        root = 2.0 * fraction / (linear + math.sqrt(max(linear * linear - 4.0 * fraction * fraction / 9.0, 0.0)))
+        root = (
+            2.0 * fraction / (linear + math.sqrt(max(linear * linear - 4.0 * fraction * fraction / 9.0, 0.0)))
+        )
         return 2.0 * mtbf_seconds * root * root / fraction
     return mtbf_seconds / (1.0 - fraction)
 

@@ -220,7 +220,11 @@ def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning])
     )
     if total < 1.0:
         raise Unsatisfiable(
-            Fault("#/model", "too_small", "A checkpoint of less than a byte: check parameters and bytes_per_parameter.")
+            Fault(
+                "#/model",
+                "too_small",
+                "A checkpoint of less than a byte: check parameters and bytes_per_parameter.",
+            )
         )
     nodes = checkpoint.node_count(gpus=cluster.gpus, gpus_per_node=cluster.gpus_per_node)
     writers = shards.writers or cluster.gpus
@@ -345,7 +349,8 @@ def _no_useful_time(job: _Job, interval_seconds: float, blocking_seconds: float,
     return Fault(
         pointer,
         "no_useful_time",
-        f"A save that blocks for {blocking_seconds:.6g} s every {interval_seconds:.6g} s leaves no time to train: {cure}.",
+        f"A save that blocks for {blocking_seconds:.6g} s every {interval_seconds:.6g} s "
+        f"leaves no time to train: {cure}.",
     )
 
 
@@ -354,7 +359,9 @@ def _write(job: _Job, interval_seconds: float, blocking_seconds: float) -> tuple
     save, total = job.spec.save, job.checkpoint_bytes
     strict = lag = None
     if job.is_async:
-        minimum = bandwidth.minimum_persist_bandwidth(checkpoint_bytes=total, interval_seconds=interval_seconds)
+        minimum = bandwidth.minimum_persist_bandwidth(
+            checkpoint_bytes=total, interval_seconds=interval_seconds
+        )
         strict = bandwidth.strict_persist_bandwidth(
             checkpoint_bytes=total,
             interval_seconds=interval_seconds,
@@ -458,7 +465,9 @@ def _operate(
                 blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds
             ),
             daly_seconds=interval.daly_interval(blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds),
-            exact_seconds=interval.exact_interval(blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds),
+            exact_seconds=interval.exact_interval(
+                blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds
+            ),
             effective_seconds=period if collides else None,
         ),
         blocking=Blocking(seconds=blocking_seconds, overhead_fraction=blocking_seconds / interval_seconds),
@@ -506,7 +515,9 @@ def _warn_of_operation(
             )
         )
     if operation.interval.effective_seconds is not None:
-        warnings.append(_collision(job, operation, "#/save/durable_lag_seconds" if lag_is_stated else "#/save"))
+        warnings.append(
+            _collision(job, operation, "#/save/durable_lag_seconds" if lag_is_stated else "#/save")
+        )
 
 
 def _collision(job: _Job, operation: _Operation, pointer: str) -> SizingWarning:
@@ -553,9 +564,15 @@ def _capacity(job: _Job) -> Capacity | None:
     if kept is None:
         return None
     total = job.checkpoint_bytes
-    hot, cold = (kept.hot_copies, kept.hot_protection_fraction), (kept.cold_copies, kept.cold_protection_fraction)
+    hot, cold = (
+        (kept.hot_copies, kept.hot_protection_fraction),
+        (kept.cold_copies, kept.cold_protection_fraction),
+    )
     for tier, (copies, protection) in (("hot", hot), ("cold", cold)):
-        if capacity.peak_bytes(checkpoint_bytes=total, copies=copies, protection_fraction=protection) > INT64_MAX:
+        if (
+            capacity.peak_bytes(checkpoint_bytes=total, copies=copies, protection_fraction=protection)
+            > INT64_MAX
+        ):
             raise Unsatisfiable(
                 Fault(
                     f"#/retention/{tier}_copies",
@@ -572,7 +589,9 @@ def _capacity(job: _Job) -> Capacity | None:
             capacity.peak_bytes(checkpoint_bytes=total, copies=cold[0], protection_fraction=cold[1])
         )
     return Capacity(
-        hot_bytes=round(capacity.kept_bytes(checkpoint_bytes=total, copies=hot[0], protection_fraction=hot[1])),
+        hot_bytes=round(
+            capacity.kept_bytes(checkpoint_bytes=total, copies=hot[0], protection_fraction=hot[1])
+        ),
         hot_peak_bytes=round(
             capacity.peak_bytes(checkpoint_bytes=total, copies=hot[0], protection_fraction=hot[1])
         ),
@@ -595,7 +614,9 @@ def _cost(job: _Job, operation: _Operation, space: Capacity | None) -> Cost | No
             cluster_usd_per_hour=hourly,
             stall_usd_per_day=operation.stall_usd_per_day,
             stall_usd_per_year=cost.usd_per_year_from_day(usd_per_day=operation.stall_usd_per_day),
-            waste_usd_per_year=cost.wasted_usd_per_year(lost_fraction=sum(parts), cluster_usd_per_hour=hourly),
+            waste_usd_per_year=cost.wasted_usd_per_year(
+                lost_fraction=sum(parts), cluster_usd_per_hour=hourly
+            ),
             saving_usd_per_year=saving,
             lost_work_usd_per_year=lost_work,
             restarting_usd_per_year=restarting,
@@ -644,9 +665,7 @@ def _delivered(
             interval_seconds = _interval_seconds(job, blocking_seconds, None)
     if storage.read_gb_per_second is not None or storage.node_gb_per_second is not None:
         amplification = spec.restore.read_amplification if spec.restore is not None else 1.0
-        amount = bandwidth.read_bytes(
-            checkpoint_bytes=job.checkpoint_bytes, read_amplification=amplification
-        )
+        amount = bandwidth.read_bytes(checkpoint_bytes=job.checkpoint_bytes, read_amplification=amplification)
         transfer = bandwidth.transfer_time(
             total_bytes=amount,
             total_gb_per_second=storage.read_gb_per_second,

@@ -27,7 +27,9 @@ def _refuse(faults: Iterable[Fault]) -> None:
     """Raise one validation error that carries every fault, with pointers relative to this block."""
     found = tuple(faults)
     if found:
-        raise PydanticCustomError("contradiction", "{sentence}", {"sentence": found[0].detail, "faults": found})
+        raise PydanticCustomError(
+            "contradiction", "{sentence}", {"sentence": found[0].detail, "faults": found}
+        )
 
 
 def _together(block: Incoming, wanted: str, names: tuple[str, ...]) -> Iterable[Fault]:
@@ -101,7 +103,15 @@ class ShardsSpec(Incoming):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.largest_shard_bytes is not None and self.skew is not None:
-            _refuse([Fault("/skew", "contradiction", "Give largest_shard_bytes or skew: each follows from the other.")])
+            _refuse(
+                [
+                    Fault(
+                        "/skew",
+                        "contradiction",
+                        "Give largest_shard_bytes or skew: each follows from the other.",
+                    )
+                ]
+            )
         return self
 
 
@@ -131,28 +141,57 @@ class FailuresSpec(Incoming):
         }
         given = [way for way, is_given in ways.items() if is_given]
         if not given:
-            _refuse([Fault("", "missing", "Give a preset, or observed_failures, observed_hours and observed_gpus, or mtbf_hours.")])
+            _refuse(
+                [
+                    Fault(
+                        "",
+                        "missing",
+                        "Give a preset, or observed_failures, observed_hours and observed_gpus, or mtbf_hours.",
+                    )
+                ]
+            )
         if len(given) > 1:
             _refuse(
-                Fault(f"/{way}", "contradiction", "Give one of preset, the observed record, and mtbf_hours; not several.")
+                Fault(
+                    f"/{way}",
+                    "contradiction",
+                    "Give one of preset, the observed record, and mtbf_hours; not several.",
+                )
                 for way in given
             )
         _refuse(_together(self, "An observed record", observed))
         _refuse(_together(self, "A mean time between failures", ("mtbf_hours",)))
         if self.mtbf_gpus is not None and self.mtbf_hours is None:
-            _refuse([Fault("/mtbf_hours", "missing", "mtbf_gpus says for how many GPUs mtbf_hours holds: give mtbf_hours.")])
+            _refuse(
+                [
+                    Fault(
+                        "/mtbf_hours",
+                        "missing",
+                        "mtbf_gpus says for how many GPUs mtbf_hours holds: give mtbf_hours.",
+                    )
+                ]
+            )
         if self.observed_failures == 0:
-            _refuse([
-                Fault(
-                    "/observed_failures", "no_failures",
-                    "A record without a failure gives only a lower bound of the time between failures, which is "
-                    "not served yet: give a longer record, or mtbf_hours.",
-                )
-            ])
+            _refuse(
+                [
+                    Fault(
+                        "/observed_failures",
+                        "no_failures",
+                        "A record without a failure gives only a lower bound of the time between failures, which is "
+                        "not served yet: give a longer record, or mtbf_hours.",
+                    )
+                ]
+            )
         if self.preset is not None and self.preset not in presets.failure_records():
-            _refuse([
-                Fault("/preset", "unknown_preset", f"The failure records are {', '.join(presets.failure_records())}.")
-            ])
+            _refuse(
+                [
+                    Fault(
+                        "/preset",
+                        "unknown_preset",
+                        f"The failure records are {', '.join(presets.failure_records())}.",
+                    )
+                ]
+            )
         return self
 
 
@@ -178,15 +217,30 @@ class RestartSpec(Incoming):
         given = [name for name in (*parts, "load_seconds") if getattr(self, name) is not None]
         if self.seconds is not None:
             _refuse(
-                Fault(f"/{name}", "contradiction", "Give seconds, which includes every part, or the parts; not both.")
+                Fault(
+                    f"/{name}",
+                    "contradiction",
+                    "Give seconds, which includes every part, or the parts; not both.",
+                )
                 for name in given
             )
         elif not given:
-            _refuse([Fault("/seconds", "missing", f"Give seconds, or the parts {', '.join(parts)} and load_seconds.")])
+            _refuse(
+                [
+                    Fault(
+                        "/seconds",
+                        "missing",
+                        f"Give seconds, or the parts {', '.join(parts)} and load_seconds.",
+                    )
+                ]
+            )
         else:
             _refuse(
-                Fault(f"/{name}", "missing", "A part left out is not zero: give all of "
-                      f"{', '.join(parts)}, or seconds alone.")
+                Fault(
+                    f"/{name}",
+                    "missing",
+                    f"A part left out is not zero: give all of {', '.join(parts)}, or seconds alone.",
+                )
                 for name in parts
                 if name not in given
             )
@@ -207,7 +261,9 @@ class SaveSpec(Incoming):
     """`sync`: training stops for the whole save. `async`: only while its state is copied to host memory."""
     blocking_seconds: PositiveSeconds | Absent = None
     """How long training may stop for one save. [s]"""
-    overhead_fraction: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=0.99)] | Absent = None
+    overhead_fraction: (
+        Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=0.99)] | Absent
+    ) = None
     """The same as a fraction of the interval."""
     headroom: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1, le=100)] | Absent = None
     """Async: persist bandwidth over the least that fits the interval; 2.5 without it."""
@@ -219,18 +275,36 @@ class SaveSpec(Incoming):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.blocking_seconds is not None and self.overhead_fraction is not None:
-            _refuse([Fault("/overhead_fraction", "contradiction", "Give blocking_seconds or overhead_fraction, not both.")])
+            _refuse(
+                [
+                    Fault(
+                        "/overhead_fraction",
+                        "contradiction",
+                        "Give blocking_seconds or overhead_fraction, not both.",
+                    )
+                ]
+            )
         if self.mode is SaveMode.SYNC:
             _refuse(
-                Fault(f"/{name}", "contradiction", f"{name} belongs to mode async; leave it out, or change the mode.")
+                Fault(
+                    f"/{name}",
+                    "contradiction",
+                    f"{name} belongs to mode async; leave it out, or change the mode.",
+                )
                 for name in ("headroom", "durable_lag_seconds", "staging_buffers")
                 if getattr(self, name) is not None
             )
         elif self.blocking_seconds is None and self.overhead_fraction is None:
-            _refuse([
-                Fault("/blocking_seconds", "missing", "An async save still stops training to copy its state: give "
-                      "blocking_seconds (measured, or published: 0.6 to 14 s) or overhead_fraction.")
-            ])
+            _refuse(
+                [
+                    Fault(
+                        "/blocking_seconds",
+                        "missing",
+                        "An async save still stops training to copy its state: give "
+                        "blocking_seconds (measured, or published: 0.6 to 14 s) or overhead_fraction.",
+                    )
+                ]
+            )
         return self
 
 
@@ -256,7 +330,15 @@ class IntervalSpec(Incoming):
         if self.rule is IntervalRule.FIXED and self.seconds is None:
             _refuse([Fault("/seconds", "missing", "The rule fixed needs the interval in seconds.")])
         if self.rule is not IntervalRule.FIXED and self.seconds is not None:
-            _refuse([Fault("/seconds", "contradiction", f"The rule {self.rule} computes the interval: leave seconds out, or say fixed.")])
+            _refuse(
+                [
+                    Fault(
+                        "/seconds",
+                        "contradiction",
+                        f"The rule {self.rule} computes the interval: leave seconds out, or say fixed.",
+                    )
+                ]
+            )
         return self
 
 
@@ -285,13 +367,21 @@ class RetentionSpec(Incoming):
 class StorageSpec(Incoming):
     """A storage system as it is, for what it delivers. Each figure is optional; what it limits is then left out."""
 
-    write_gb_per_second: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=1e9)] | Absent = None
+    write_gb_per_second: (
+        Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=1e9)] | Absent
+    ) = None
     """Sustained aggregate write, durable. [10^9 B/s]"""
-    read_gb_per_second: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=1e9)] | Absent = None
+    read_gb_per_second: (
+        Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=1e9)] | Absent
+    ) = None
     """Sustained aggregate read. [10^9 B/s]"""
-    node_gb_per_second: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=1e9)] | Absent = None
+    node_gb_per_second: (
+        Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=1e9)] | Absent
+    ) = None
     """What one node's network or client can move. [10^9 B/s]"""
-    file_creates_per_second: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-3, le=1e12)] | Absent = None
+    file_creates_per_second: (
+        Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-3, le=1e12)] | Absent
+    ) = None
     """Files made a second, all clients together."""
     usable_tb: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=1e9)] | Absent = None
     """Space after protection. [10^12 B]"""
@@ -299,7 +389,9 @@ class StorageSpec(Incoming):
     @model_validator(mode="after")
     def _check(self) -> Self:
         if not self.model_fields_set:
-            _refuse([Fault("", "missing", "Give at least one of " + ", ".join(type(self).model_fields) + ".")])
+            _refuse(
+                [Fault("", "missing", "Give at least one of " + ", ".join(type(self).model_fields) + ".")]
+            )
         return self
 
 
@@ -340,15 +432,19 @@ class ScenarioSpec(Incoming):
     def _contradictions(self) -> Iterable[Fault]:
         gpus, shards, save, restart = self.cluster.gpus, self.shards, self.save, self.restart
         if shards.writers is not None and shards.writers > gpus:
-            yield Fault("/shards/writers", "too_large", f"Writers are ranks, and there are {gpus} of them at most.")
+            yield Fault(
+                "/shards/writers", "too_large", f"Writers are ranks, and there are {gpus} of them at most."
+            )
         if shards.skew is not None and shards.skew > (shards.writers or gpus):
             yield Fault(
-                "/shards/skew", "too_large",
+                "/shards/skew",
+                "too_large",
                 f"One of {shards.writers or gpus} shards cannot hold more than the whole checkpoint.",
             )
         if save.blocking_seconds is None and save.overhead_fraction is None and not self.storage_times_a_save:
             yield Fault(
-                "/save/blocking_seconds", "missing",
+                "/save/blocking_seconds",
+                "missing",
                 "Give the stall budget as blocking_seconds or overhead_fraction, or a storage block whose write "
                 "bandwidth it follows from.",
             )
@@ -358,20 +454,23 @@ class ScenarioSpec(Incoming):
             and save.blocking_seconds >= self.interval.seconds
         ):
             yield Fault(
-                "/save/blocking_seconds", "too_large",
+                "/save/blocking_seconds",
+                "too_large",
                 "A save that blocks as long as the interval leaves no time to train: block for less than "
                 f"{self.interval.seconds:g} s, or save less often.",
             )
         target = self.restore.target_seconds if self.restore is not None else None
         if restart.seconds is not None and target is not None and restart.seconds < target:
             yield Fault(
-                "/restart/seconds", "too_small",
+                "/restart/seconds",
+                "too_small",
                 f"The restart includes the load, for which restore.target_seconds allows {target:g} s: give at "
                 "least as much.",
             )
         if restart.seconds is None and restart.load_seconds is None and target is None:
             yield Fault(
-                "/restart/load_seconds", "missing",
+                "/restart/load_seconds",
+                "missing",
                 "Give load_seconds, or restore.target_seconds to take it from.",
             )
 

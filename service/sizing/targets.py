@@ -56,7 +56,9 @@ def targets(
             TargetId.SLOWEST_WRITER_SECONDS,
             window,
             Scope.RANK,
-            "a save is durable when its slowest writer is done" if is_async else "training waits for the slowest writer",
+            "a save is durable when its slowest writer is done"
+            if is_async
+            else "training waits for the slowest writer",
         )
     )
     listed.append(_time(TargetId.BLOCKING_SECONDS, blocking.seconds, Scope.RANK, "the stall budget"))

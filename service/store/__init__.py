@@ -1,0 +1,1 @@
+"""The store: every table, every query."""

@@ -72,4 +72,6 @@ def gpus() -> dict[str, GpuPreset]:
 @cache
 def failure_records() -> dict[str, FailureRecord]:
     """Return the failure records by name."""
-    return {record.name: record for record in map(FailureRecord.model_validate, _rows("failure_records.json"))}
+    return {
+        record.name: record for record in map(FailureRecord.model_validate, _rows("failure_records.json"))
+    }

@@ -1,0 +1,363 @@
+"""The register of formulas: for each its id, what it is called, how it reads, where it comes from, its function.
+
+`explain` reads it, and so does anyone who looks for a formula: the function named here is the only
+definition. The inputs of an expression are the function's arguments.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from service.sizing import bandwidth, capacity, checkpoint, cost, failures, goodput, interval
+
+ARTICLE_1 = '"Checkpoint Storage That Doesn\'t Stall Training"'
+ARTICLE_2 = '"Checkpoint I/O Sizing: Write Bandwidth for 70B-405B"'
+DEFINITION = "Definition"
+YOUNG = "J. W. Young, Communications of the ACM 17(9), 1974"
+DALY = "J. T. Daly, Future Generation Computer Systems 22, 2006"
+RENEWAL = "Renewal argument for exponential failures; with no durable lag the complete formula of " + DALY
+GARWOOD = "F. Garwood, Biometrika 28(3/4), 1936: exact Poisson limits"
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """One formula of the engine.
+
+    Attributes:
+        id: Stable name; an explanation carries it.
+        expression: The formula in the names of its inputs.
+        source: Where it comes from.
+        function: Its one definition, taking the inputs by keyword.
+    """
+
+    id: str
+    expression: str
+    source: str
+    function: Callable[..., float]
+
+
+def given(**inputs: float) -> float:
+    """Return the one input: a figure that the spec states, or that another figure is."""
+    (value,) = inputs.values()
+    return value
+
+
+def total(**parts: float) -> float:
+    """Return the sum of the parts."""
+    return sum(parts.values())
+
+
+def ratio(*, part: float, whole: float) -> float:
+    """Return a part as a fraction of the whole."""
+    return part / whole
+
+
+def stall(*, overhead_fraction: float, interval_seconds: float) -> float:
+    """Return the blocking time that is a fraction of the interval. [s]"""
+    return overhead_fraction * interval_seconds
+
+
+def stall_usd_per_day(
+    *, cluster_usd_per_hour: float, blocking_seconds: float, interval_seconds: float, effective_seconds: float
+) -> float:
+    """Return the cost of stalls where each save also waits for the one before it. [USD/day]"""
+    return cost.stall_usd_per_day(
+        cluster_usd_per_hour=cluster_usd_per_hour,
+        blocking_seconds=blocking_seconds + effective_seconds - interval_seconds,
+        interval_seconds=effective_seconds,
+    )
+
+
+def restart_with_load(*, restart_seconds: float, specified_load_seconds: float, load_seconds: float) -> float:
+    """Return the restart time with another load in it. [s]"""
+    return restart_seconds - specified_load_seconds + load_seconds
+
+
+_EXACT = (
+    "exp(-(restart_seconds + durable_lag_seconds)/mtbf_seconds) / (exp(interval_seconds/mtbf_seconds) - 1)"
+)
+_COLLIDING = (
+    "exp(-(restart_seconds + interval_seconds - [one buffer: blocking_seconds])/mtbf_seconds)"
+    " / (exp(effective_interval_seconds/mtbf_seconds) - 1)"
+)
+
+REGISTER = {
+    formula.id: formula
+    for formula in (
+        Formula("given", "as given", "The spec", given),
+        Formula("same", "the figure named", DEFINITION, given),
+        Formula("sum", "the sum of the parts", DEFINITION, total),
+        Formula("ratio", "part / whole", DEFINITION, ratio),
+        Formula(
+            "checkpoint_bytes",
+            "parameters * bytes_per_parameter * reduction_factor + extra_bytes",
+            "Rajbhandari et al., ZeRO, SC20, section 3.1; " + ARTICLE_2,
+            checkpoint.checkpoint_bytes,
+        ),
+        Formula("node_count", "ceil(gpus / gpus_per_node)", DEFINITION, checkpoint.node_count),
+        Formula("even_share", "checkpoint_bytes / holders", ARTICLE_2, checkpoint.even_share),
+        Formula("largest_shard", "checkpoint_bytes / writers * skew", ARTICLE_2, checkpoint.largest_shard),
+        Formula(
+            "file_count",
+            "writers * files_per_writer + 1",
+            "PyTorch Distributed Checkpoint",
+            checkpoint.file_count,
+        ),
+        Formula(
+            "observed_mtbf",
+            "observed_hours * 3600 / observed_failures * observed_gpus / gpus",
+            ARTICLE_1,
+            failures.observed_mtbf,
+        ),
+        Formula("scaled_mtbf", "mtbf_hours * 3600 * mtbf_gpus / gpus", ARTICLE_1, failures.scaled_mtbf),
+        Formula(
+            "mtbf_low",
+            "mtbf_seconds * observed_failures / gamma_quantile(1 - (1 - confidence_fraction)/2, observed_failures + 1)",
+            GARWOOD,
+            failures.mtbf_low,
+        ),
+        Formula(
+            "mtbf_high",
+            "mtbf_seconds * observed_failures / gamma_quantile((1 - confidence_fraction)/2, observed_failures)",
+            GARWOOD,
+            failures.mtbf_high,
+        ),
+        Formula("failures_per_day", "86400 / mtbf_seconds", DEFINITION, failures.failures_per_day),
+        Formula(
+            "young_interval", "sqrt(2 * blocking_seconds * mtbf_seconds)", YOUNG, interval.young_interval
+        ),
+        Formula(
+            "daly_interval",
+            "sqrt(2 C M) * (1 + sqrt(C/2M)/3 + (C/2M)/9) if C < 2M else M + C, C blocking_seconds, M mtbf_seconds",
+            DALY,
+            interval.daly_interval,
+        ),
+        Formula(
+            "exact_interval",
+            "C + M * (1 + W0(-exp(-1 - C/M))), W0 Lambert's function, C blocking_seconds, M mtbf_seconds",
+            RENEWAL,
+            interval.exact_interval,
+        ),
+        Formula(
+            "young_interval_at_overhead",
+            "2 * overhead_fraction * mtbf_seconds",
+            YOUNG + ", with the blocking time a fraction of the interval",
+            interval.young_interval_at_overhead,
+        ),
+        Formula(
+            "daly_interval_at_overhead",
+            "the interval at which the rule daly gives back blocking_seconds = overhead_fraction * interval",
+            DALY,
+            interval.daly_interval_at_overhead,
+        ),
+        Formula(
+            "exact_interval_at_overhead",
+            "the interval at which the rule exact gives back blocking_seconds = overhead_fraction * interval",
+            RENEWAL,
+            interval.exact_interval_at_overhead,
+        ),
+        Formula(
+            "effective_interval",
+            "max(interval_seconds, durable_lag_seconds + [one buffer: blocking_seconds])",
+            "Drains are serial, and a save needs a free staging buffer",
+            goodput.effective_interval,
+        ),
+        Formula("stall", "overhead_fraction * interval_seconds", DEFINITION, stall),
+        Formula(
+            "sync_write_bandwidth",
+            "checkpoint_bytes / blocking_seconds / 1e9",
+            ARTICLE_2,
+            bandwidth.sync_write_bandwidth,
+        ),
+        Formula(
+            "minimum_persist_bandwidth",
+            "checkpoint_bytes / interval_seconds / 1e9",
+            ARTICLE_2,
+            bandwidth.minimum_persist_bandwidth,
+        ),
+        Formula(
+            "strict_persist_bandwidth",
+            "checkpoint_bytes / (interval_seconds - [one buffer: blocking_seconds]) / 1e9",
+            "A drain has to end before its buffer is needed again",
+            bandwidth.strict_persist_bandwidth,
+        ),
+        Formula(
+            "persist_bandwidth",
+            "checkpoint_bytes / interval_seconds * headroom / 1e9",
+            ARTICLE_2,
+            bandwidth.persist_bandwidth,
+        ),
+        Formula(
+            "persist_bandwidth_for_lag",
+            "max(checkpoint_bytes / interval_seconds * headroom, checkpoint_bytes / durable_lag_seconds) / 1e9",
+            ARTICLE_2,
+            bandwidth.persist_bandwidth_for_lag,
+        ),
+        Formula(
+            "durable_lag", "checkpoint_bytes / (write_gb_per_second * 1e9)", DEFINITION, bandwidth.durable_lag
+        ),
+        Formula("read_bytes", "checkpoint_bytes * read_amplification", ARTICLE_2, bandwidth.read_bytes),
+        Formula("read_bandwidth", "read_bytes / target_seconds / 1e9", ARTICLE_2, bandwidth.read_bandwidth),
+        Formula("share", "total_gb_per_second / holders", DEFINITION, bandwidth.share),
+        Formula(
+            "shard_bandwidth",
+            "largest_shard_bytes / window_seconds / 1e9",
+            ARTICLE_2,
+            bandwidth.shard_bandwidth,
+        ),
+        Formula("create_rate", "files / window_seconds", ARTICLE_2, bandwidth.create_rate),
+        Formula(
+            "largest_node_share",
+            "min(checkpoint_bytes / nodes * skew, checkpoint_bytes)",
+            "Upper bound: every rank of the node holds the largest shard",
+            checkpoint.largest_node_share,
+        ),
+        Formula(
+            "staging_bytes",
+            "min(checkpoint_bytes / nodes * skew, checkpoint_bytes) * staging_buffers",
+            ARTICLE_2,
+            lambda *, checkpoint_bytes, nodes, skew, staging_buffers: bandwidth.staging_bytes(
+                node_bytes=checkpoint.largest_node_share(
+                    checkpoint_bytes=checkpoint_bytes, nodes=nodes, skew=skew
+                ),
+                staging_buffers=staging_buffers,
+            ),
+        ),
+        Formula(
+            "transfer_time",
+            "max(total_bytes / (total_gb_per_second * 1e9), node_bytes / (node_gb_per_second * 1e9), "
+            "files / file_creates_per_second), each where its limit is known",
+            "The slowest limit sets the time; creates are taken to overlap with the data",
+            lambda **inputs: (
+                bandwidth.transfer_time(
+                    **{"total_gb_per_second": None, "node_gb_per_second": None, **inputs}
+                ).seconds
+            ),
+        ),
+        Formula(
+            "kept_bytes",
+            "copies * checkpoint_bytes * (1 + protection_fraction)",
+            ARTICLE_2,
+            capacity.kept_bytes,
+        ),
+        Formula(
+            "peak_bytes",
+            "(copies + 1) * checkpoint_bytes * (1 + protection_fraction)",
+            "The copies kept, and the one being written",
+            capacity.peak_bytes,
+        ),
+        Formula(
+            "copies_that_fit",
+            "max(floor(usable_bytes / checkpoint_bytes) - 1, 0)",
+            "Usable space is after protection, and one copy is in flight",
+            capacity.copies_that_fit,
+        ),
+        Formula(
+            "peak_fraction",
+            "(copies + 1) * checkpoint_bytes / usable_bytes",
+            "Usable space is after protection, and one copy is in flight",
+            lambda *, copies, checkpoint_bytes, usable_bytes: (
+                capacity.peak_bytes(checkpoint_bytes=checkpoint_bytes, copies=copies, protection_fraction=0.0)
+                / usable_bytes
+            ),
+        ),
+        Formula(
+            "seconds_until_full",
+            "floor(usable_bytes / checkpoint_bytes) * interval_seconds",
+            "Nothing is deleted",
+            capacity.seconds_until_full,
+        ),
+        Formula("tb_to_bytes", "usable_tb * 1e12", DEFINITION, lambda *, usable_tb: usable_tb * 1e12),
+        *(
+            Formula(
+                f"exact_{part}",
+                f"{weight} / mtbf_seconds * {_EXACT}",
+                RENEWAL,
+                lambda part=part, **inputs: getattr(goodput.exact_goodput(**inputs), part),
+            )
+            for part, weight in (
+                ("goodput", "(interval_seconds - blocking_seconds)"),
+                ("saving", "blocking_seconds"),
+            )
+        ),
+        *(
+            Formula(
+                f"colliding_{part}",
+                f"{weight} / mtbf_seconds * {_COLLIDING}",
+                RENEWAL,
+                lambda part=part, **inputs: getattr(goodput.exact_goodput_when_saves_collide(**inputs), part),
+            )
+            for part, weight in (
+                ("goodput", "(interval_seconds - blocking_seconds)"),
+                ("saving", "(effective_interval_seconds - interval_seconds + blocking_seconds)"),
+            )
+        ),
+        Formula(
+            "exact_restarting",
+            "1 - exp(-restart_seconds / mtbf_seconds)",
+            RENEWAL,
+            lambda *, restart_seconds, mtbf_seconds: (
+                goodput.exact_goodput(
+                    interval_seconds=mtbf_seconds,
+                    blocking_seconds=0.0,
+                    restart_seconds=restart_seconds,
+                    durable_lag_seconds=0.0,
+                    mtbf_seconds=mtbf_seconds,
+                ).restarting
+            ),
+        ),
+        Formula(
+            "exact_lost_work",
+            "1 - goodput_fraction - saving_fraction - restarting_fraction",
+            RENEWAL,
+            lambda *, goodput_fraction, saving_fraction, restarting_fraction: (
+                1.0 - goodput_fraction - saving_fraction - restarting_fraction
+            ),
+        ),
+        Formula(
+            "first_order_lost_work",
+            "interval_seconds / 2 / mtbf_seconds",
+            ARTICLE_1,
+            lambda *, interval_seconds, mtbf_seconds: (
+                goodput.first_order_waste(
+                    interval_seconds=interval_seconds,
+                    blocking_seconds=0.0,
+                    restart_seconds=0.0,
+                    mtbf_seconds=mtbf_seconds,
+                ).lost_work
+            ),
+        ),
+        Formula("cluster_usd_per_hour", "gpus * gpu_hour_usd", ARTICLE_1, cost.cluster_usd_per_hour),
+        Formula(
+            "stall_usd_per_day",
+            "86400 / interval_seconds * blocking_seconds * cluster_usd_per_hour / 3600",
+            ARTICLE_1,
+            cost.stall_usd_per_day,
+        ),
+        Formula(
+            "colliding_stall_usd_per_day",
+            "86400 / effective_seconds * (blocking_seconds + effective_seconds - interval_seconds)"
+            " * cluster_usd_per_hour / 3600",
+            ARTICLE_1 + ", with the wait for the save before",
+            stall_usd_per_day,
+        ),
+        Formula("usd_per_year_from_day", "usd_per_day * 365", DEFINITION, cost.usd_per_year_from_day),
+        Formula(
+            "wasted_usd_per_year",
+            "lost_fraction * cluster_usd_per_hour * 8760",
+            DEFINITION,
+            cost.wasted_usd_per_year,
+        ),
+        Formula(
+            "space_usd_per_month",
+            "space_bytes / 1e12 * usd_per_tb_month",
+            DEFINITION,
+            cost.space_usd_per_month,
+        ),
+        Formula(
+            "restart_with_load",
+            "restart_seconds - specified_load_seconds + load_seconds",
+            "The restart includes its load",
+            restart_with_load,
+        ),
+    )
+}
