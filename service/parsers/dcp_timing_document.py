@@ -224,7 +224,8 @@ def read(text: str) -> Document:
     except strict_json.JsonFault as fault:
         # Nesting beyond any use is a fault of shape: the format knows no word of its own for it.
         code = "schema" if fault.code == "too_deep" else fault.code
-        raise UnreadableDocument(code, fault.detail, line=fault.line, pointer=fault.pointer) from None
+        place = "#" if fault.line is None and fault.pointer is None else fault.pointer
+        raise UnreadableDocument(code, fault.detail, line=fault.line, pointer=place) from None
     try:
         document = _document.validate_python(value)
     except ValidationError as error:
