@@ -640,7 +640,8 @@ RESHARDED = load(op="resharded_load", saved_world_size=8)
 FAILED = {"op": "async_save", "status": "failed", "error": "lost a node", "summary": {"ranks_reporting": 1}}
 WHOLE = [document(save()), document(async_save()), document(load()), document(RESHARDED), document(FAILED)]
 ODD_VALUES: list[Any] = [
-    None, True, False, 0, 1, -1, 2, 1.0, 1.5, -0.5, 1e6, 1_000_001, 2**53 - 1, 2**53, 1e300, 10_000_001, 10**9 + 1,
+    None, True, False, 0, 1, -1, 2, 1.0, 1.5, -0.5, 1e6, 1_000_001, 2**53 - 1, 2**53, 1e300, 10_000_001,
+    10**9 + 1,
     "", "ok", "failed", "x" * 65, "x" * 2049, "save", "load", "async_save", "resharded_load", "warm",
     "thread", "2026-11-29T16:39:00Z", "2026-11-29T16:39:00.1234567891Z", "2026-11-29", "2.0",
     [], {}, [1], ["x"], [{}], {"max": 1}, {"max": 1, "min": 0}, {"rank": 0}, [{"rank": 0}],
@@ -760,8 +761,6 @@ def summary_of(operation: Json) -> Json:
     if "io_seconds" in records[0]:
         slowest = max(records, key=lambda record: (record["io_seconds"], -record["rank"]))
         summary["slowest_rank"] = slowest["rank"]
-            "rank"
-        ]
     return {**without(operation, "ranks"), "summary": summary}
 
 
