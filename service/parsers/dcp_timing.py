@@ -413,7 +413,7 @@ def _check_summary_against_ranks(at: int, summary: Summary, observed: Observed) 
             ("mean", stated.mean, told.mean),
             ("max", stated.max, told.max),
         ):
-            if one is not None and other is not None and _disagree(name, one, other):
+            if one is not None and other is not None and _disagree(one, other):
                 raise refusal(
                     "summary_mismatch",
                     f"The summary has {one:.10g} as {which} of `{name}`, the ranks have {other:.10g}; leave "
@@ -423,7 +423,7 @@ def _check_summary_against_ranks(at: int, summary: Summary, observed: Observed) 
     slowest, io = summary.get("slowest_rank"), observed.columns.get("io_seconds")
     if slowest is not None and io is not None:
         own_seconds = dict(zip(observed.ranks, io, strict=True)).get(slowest, 0.0)
-        if _disagree("io_seconds", own_seconds, max(io)):
+        if _disagree(own_seconds, max(io)):
             raise refusal(
                 "summary_mismatch",
                 f"The summary has rank {slowest} as the slowest, but rank {slowest_rank(observed.ranks, io)} "
@@ -432,11 +432,10 @@ def _check_summary_against_ranks(at: int, summary: Summary, observed: Observed) 
             )  # fmt: skip
 
 
-def _disagree(name: Quantity, one: float, other: float) -> bool:
-    apart = abs(one - other)
-    if apart <= SUMMARY_TOLERANCE_FRACTION * max(one, other) * (1 + ROUNDING):
-        return False
-    return name == "bytes" or apart > TIME_TOLERANCE_SECONDS + ROUNDING
+def _disagree(one: float, other: float) -> bool:
+    # Bytes that differ do so by more than a thousandth of one, so both limits may hold for them too.
+    limit = max(SUMMARY_TOLERANCE_FRACTION * max(one, other), TIME_TOLERANCE_SECONDS)
+    return abs(one - other) > limit * (1 + ROUNDING) + ROUNDING
 
 
 # --- Doubts -----------------------------------------------------------------------------------------------

@@ -395,6 +395,13 @@ TOLD: Json = {"ranks_reporting": 2, "total_seconds": {"max": 2}}
         (changed(save(), 1, io_seconds=2.001), changed(save(), 1, io_seconds=2.00101), "part_exceeds_total"),
         (summarised(total_seconds={"max": 1}, io_seconds={"max": 1.001}),
          summarised(total_seconds={"max": 1}, io_seconds={"max": 1.00101}), "part_exceeds_total"),
+        # In binary 1.008 is above 1.007 + 0.001, and a mean of equal values may be above them.
+        (summarised(total_seconds={"max": 1.007}, io_seconds={"max": 1.008}),
+         summarised(total_seconds={"max": 1.007}, io_seconds={"max": 1.00801}), "part_exceeds_total"),
+        (changed(changed(save(), 1, total_seconds=1.007, io_seconds=1.008), 0, total_seconds=1.007),
+         changed(save(), 1, total_seconds=1.007, io_seconds=1.00801), "part_exceeds_total"),
+        (summarised(total_seconds={"min": 0.1, "mean": 0.10000000000000002, "max": 0.1}),
+         summarised(total_seconds={"min": 0.1, "mean": 0.10001, "max": 0.1}), "summary_order"),
         (save(checkpoint_bytes=3_030_000_000), save(checkpoint_bytes=3_030_000_001), "bytes_mismatch"),
         (save(checkpoint_bytes=2_970_000_000), save(checkpoint_bytes=2_969_999_999), "bytes_mismatch"),
         (changed(save(), 1, total_seconds=3.0), changed(save(), 1, total_seconds=3.00001), "window_mismatch"),
@@ -446,6 +453,23 @@ def test_a_save_that_failed_is_kept_and_counts_in_no_rate() -> None:
     assert ("incomplete_run", 1) in {(doubt.code.value, doubt.measurement) for doubt in record.doubts}
 
 
+def test_what_failed_has_no_figure_that_only_a_whole_operation_has() -> None:
+    failed = {"status": "failed", "error": "lost a node"}
+    whole = {
+        "write_gb_per_second", "restore_gb_per_second", "restore_effective_gb_per_second",
+        "read_amplification", "durable_lag_seconds", "checkpoint_bytes",
+    }  # fmt: skip
+    for one in (save(**failed), async_save(**failed)):
+        assert figures(without(one, "checkpoint_bytes"))[0].keys().isdisjoint(whole)
+    assert figures(load(**failed))[0].keys() & whole == {"checkpoint_bytes"}
+
+
+def test_the_rate_and_the_ranks_of_what_failed_are_not_judged() -> None:
+    quick = save(status="failed", error="", ranks=[{"rank": 0, "total_seconds": 1e-6, "bytes": 10**9}])
+    assert doubts(quick, save(), save(), save()) == {("incomplete_run", 0)}
+    assert refusal(document({**quick, "status": "ok"}))[0] == "implausible_rate"
+
+
 def test_an_operation_that_failed_at_once_is_no_fault_of_the_document() -> None:
     failed = {"op": "save", "status": "failed", "error": "", "bytes_total": 0, "ranks": [{"rank": 0}]}
     assert figures(failed)[0]["status"] == "failed"
@@ -482,6 +506,28 @@ def test_a_drain_too_short_to_be_a_time_gives_no_rate() -> None:
     assert record.operations[0].drain_seconds == 0
     assert record.operations[0].write_gb_per_second is None
     assert record.summary[DcpOp.ASYNC_SAVE].gb_per_second is None
+
+
+def test_training_cannot_be_blocked_for_longer_than_the_save_took() -> None:
+    late = without(async_save(), "ranks", "bytes_total")
+    blocked, total = {"blocked_seconds": 1.0005}, {"total_seconds": 1.0}
+    ranks = [{"rank": rank, **blocked, **total} for rank in (0, 1)]
+    summary = {"ranks_reporting": 2, "blocked_seconds": {"max": 1.0005}, "total_seconds": {"max": 1.0}}
+    for told in ({"ranks": ranks}, {"summary": summary}):
+        made = figures({**late, **told})[0]
+        assert (made["durable_lag_seconds"], made["drain_seconds"]) == (0, 0)
+
+
+def test_there_is_no_skew_about_a_mean_of_zero() -> None:
+    idle = [{"rank": rank, "io_seconds": 0, "total_seconds": 1, "bytes": 0} for rank in (0, 1)]
+    made = figures({"op": "save", "ranks": idle}, world_size=3, ranks_per_node=3)[0]
+    assert made["largest_rank_bytes"] == 0
+    assert not made.keys() & {"skew_max_over_mean", "skew_basis", "slowest_rank", "bytes_skew_max_over_mean"}
+
+
+def test_a_summary_names_the_slowest_rank_by_its_own_time_only() -> None:
+    made = figures(load(summary=without(load()["summary"], "io_seconds")))[0]
+    assert (made["skew_basis"], made.get("slowest_rank")) == ("total_seconds", None)
 
 
 def test_a_time_that_one_rank_leaves_out_is_unknown() -> None:
@@ -542,6 +588,21 @@ def test_a_save_overlaps_one_that_it_did_not_wait_for(second: Json, *, expected:
     made = figures(started(0), second)
     assert made[0]["overlaps_previous"] is False
     assert made[1].get("overlaps_previous") is expected
+
+
+def test_a_wait_that_only_a_summary_tells_is_a_wait() -> None:
+    waited = without(started(4), "ranks")
+    waited["summary"] = {
+        "ranks_reporting": 2, "blocked_seconds": {"max": 1}, "wait_previous_seconds": {"max": 1},
+    }  # fmt: skip
+    assert figures(started(0), waited)[1]["overlaps_previous"] is False
+    del waited["summary"]["wait_previous_seconds"]
+    assert figures(started(0), waited)[1]["overlaps_previous"] is True
+
+
+def test_a_save_may_outlast_the_last_year_that_can_be_written() -> None:
+    last = {**started(0), "started_at": "9999-12-31T23:59:59Z"}
+    assert [one["overlaps_previous"] for one in figures(last, last)] == [False, True]
 
 
 def test_a_save_overlaps_a_long_one_behind_a_short_one() -> None:
@@ -608,6 +669,14 @@ def test_a_write_without_fsync_is_doubted(
 def test_a_doubt_about_every_operation_is_told_once() -> None:
     assert doubts(*[save(settings={"sync_files": False})] * 3) == {("no_fsync", None)}
     assert ("partial_ranks", None) in doubts(*[save(ranks=save()["ranks"][:1])] * 3)
+
+
+def test_loads_of_unknown_bytes_are_compared_by_the_size_of_the_checkpoint() -> None:
+    def of(seconds: float) -> Json:
+        return without(load(summary={"ranks_reporting": 2, "total_seconds": {"max": seconds}}), "bytes_total")
+
+    assert ("wide_spread", 1) in doubts(of(2.0), of(3.0), of(2.0))
+    assert ("wide_spread", 1) not in doubts(of(2.0), of(2.1), of(2.0))
 
 
 def test_a_quarter_of_the_mean_is_wide() -> None:
