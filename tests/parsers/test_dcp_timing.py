@@ -330,6 +330,8 @@ PLACE = "#/operations/0"
         (document(changed(save(), 0, files=2)), "files_mismatch", f"{PLACE}/files_total"),
         (document(load(summary={"ranks_reporting": 2, "total_seconds": {"max": 1}}, bytes_total=0)),
          "zero_bytes", f"{PLACE}/bytes_total"),
+        (document({"op": "save", "ranks": [{"rank": r, "total_seconds": 1, "bytes": 0} for r in (0, 1)]}),
+         "zero_bytes", f"{PLACE}/ranks"),
         (document(load(summary={"ranks_reporting": 2, "total_seconds": {"max": 0}})), "zero_time",
          f"{PLACE}/summary/total_seconds/max"),
         (document(save(ended_at="2026-11-29T16:38:59Z")), "end_before_start", f"{PLACE}/ended_at"),
@@ -413,6 +415,9 @@ TOLD: Json = {"ranks_reporting": 2, "total_seconds": {"max": 2}}
          save(summary={"ranks_reporting": 2, "total_seconds": {"max": 2.0021}}), "summary_mismatch"),
         (save(summary={**TOLD, "io_seconds": {"min": 0.999, "max": 1.2}}),
          save(summary={**TOLD, "io_seconds": {"min": 0.998, "max": 1.2}}), "summary_mismatch"),
+        (changed(save(summary={**TOLD, "io_seconds": {"min": 0.1009, "max": 1.2}}), 0, io_seconds=0.1),
+         changed(save(summary={**TOLD, "io_seconds": {"min": 0.1011, "max": 1.2}}), 0, io_seconds=0.1),
+         "summary_mismatch"),
         (save(summary={**TOLD, "bytes": {"max": 2_002_000_000}}),
          save(summary={**TOLD, "bytes": {"max": 2_003_000_000}}),
          "summary_mismatch"),
@@ -598,6 +603,10 @@ def test_a_wait_that_only_a_summary_tells_is_a_wait() -> None:
     assert figures(started(0), waited)[1]["overlaps_previous"] is False
     del waited["summary"]["wait_previous_seconds"]
     assert figures(started(0), waited)[1]["overlaps_previous"] is True
+
+
+def test_the_first_async_save_overlaps_none_whenever_it_began() -> None:
+    assert figures(without(started(0), "started_at"))[0]["overlaps_previous"] is False
 
 
 def test_a_save_may_outlast_the_last_year_that_can_be_written() -> None:
