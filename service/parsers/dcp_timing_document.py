@@ -1,7 +1,7 @@
 """The dcp-timing document: its shape, types and bounds, the same as in the format's JSON Schema.
 
-`read` makes typed parts of a text, or says what about it is not the format; the rules between fields and
-all figures are in `dcp_timing.py`.
+`read` makes typed parts of a text, or says what about it is not the format; the rules between fields are
+in `dcp_timing.py`, the figures in `dcp_timing_figures.py`.
 
 Documents may hold hundreds of thousands of rank records. So the parts are typed dictionaries: they are
 read in half the time of model objects, take a quarter of the memory, and say as types what the format
@@ -244,13 +244,15 @@ def refusal(code: str, detail: str, *place: str | int) -> UnreadableDocument:
 def _schema_fault(error: ErrorDetails) -> UnreadableDocument:
     """Turn what pydantic found into one sentence about one place."""
     place = list(error["loc"])
-    subject = f"`{place[-1]}`" if place and isinstance(place[-1], str) else "It"
-    if place and isinstance(place[-1], str) and len(place[-1]) > _SHOWN_CHARACTERS:
-        subject = f"`{str(place.pop())[:_SHOWN_CHARACTERS]}…`"
-    if not place:
-        subject = "The document"
-    elif isinstance(place[-1], int):
-        subject = f"Item {place[-1]} of `{place[-2]}`"
+    match place:
+        case []:
+            subject = "The document"
+        case [*_, str(name)]:
+            subject = f"`{cut(name)}`"
+            if len(name) > _SHOWN_CHARACTERS:  # no field of ours: its parent is place enough
+                place.pop()
+        case _:
+            subject = f"Item {place[-1]} of `{place[-2]}`"
     match error["type"]:
         case "missing":
             detail = f"{subject} is missing; the format requires it here."

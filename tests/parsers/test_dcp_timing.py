@@ -372,6 +372,22 @@ def test_long_text_of_the_poster_is_cut_in_the_sentence() -> None:
     assert 80 <= caught.value.detail.count("r") < 120
 
 
+def test_a_sentence_names_what_is_wrong_and_what_would_be_right() -> None:
+    def detail(**fields: object) -> str:
+        with pytest.raises(UnreadableDocument) as caught:
+            parse({**document(save()), **fields})
+        return caught.value.detail
+
+    assert detail(world_size=0) == "`world_size` should be greater than or equal to 1, not 0."
+    assert detail(label=None) == "`label` should be a valid string, not null."
+    assert detail(state={"contents": [True]}) == "Item 0 of `contents` should be a valid string, not true."
+    assert detail(operations=[]) == "`operations` should have at least 1 item."
+    assert detail(storage=[]) == "`storage` should be an object, not an array."
+    assert detail(operations={}) == "`operations` should be an array, not an object."
+    assert detail(**{"y" * 1000: 1}).startswith("`" + "y" * 80 + "…` is no field of the format here;")
+    assert detail(recorded_at="now").endswith('such as 2026-11-29T10:00:00Z, not "now".')
+
+
 def test_a_whole_number_may_be_written_with_a_fraction_of_zero() -> None:
     assert figures(save(bytes_total=3e9, step=10.0), world_size=2.0)[0]["bytes_total"] == 3_000_000_000
 
