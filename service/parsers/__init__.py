@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from service.errors import UnreadableDocument
-from service.parsers import ior_csv, ior_json, ior_rank_csv, ior_text
+from service.parsers import dcp_timing, ior_csv, ior_json, ior_rank_csv, ior_text
 from service.parsers.document import Document, read
 from service.parsers.environment import without_environment
 from service.parsers.measurement import Record
@@ -33,6 +33,7 @@ class Format:
 
 
 FORMATS: tuple[Format, ...] = (
+    Format("dcp-timing", dcp_timing.recognises, dcp_timing.parse),
     Format("ior-json", ior_json.recognises, ior_json.parse),
     Format("ior-rank-csv", ior_rank_csv.recognises, ior_rank_csv.parse),
     Format("ior-csv", ior_csv.recognises, ior_csv.parse),

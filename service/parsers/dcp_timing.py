@@ -9,12 +9,14 @@ then operation by operation, each by the rules in the order in which the format'
 """
 
 import itertools
+import re
 import statistics
 from collections import Counter
 from collections.abc import Sequence
 from typing import Literal
 
 from service.errors import UnreadableDocument
+from service.parsers.document import Document as Upload
 from service.parsers.dcp_timing_document import (
     Document,
     Operation,
@@ -62,6 +64,7 @@ STRAGGLER_MAX_OVER_MEAN = 1.5
 
 _TORCH = "torch.distributed.checkpoint"
 
+_NAMED = re.compile(r'"format"\s{0,20}:\s{0,20}"dcp-timing"')
 _HEAD = frozenset(Document.__required_keys__) - {"format"}
 _PARTS_OF_TOTAL: tuple[Quantity, ...] = (
     "blocked_seconds",
@@ -71,13 +74,16 @@ _PARTS_OF_TOTAL: tuple[Quantity, ...] = (
 )
 
 
-def recognises(value: object) -> bool:
-    """Return whether a JSON value is a dcp-timing document, or is evidently meant to be one.
+def recognises(upload: Upload) -> bool:
+    """Return whether an upload is a dcp-timing document, or is evidently meant to be one.
 
-    The second is so that a document whose `format` is missing or misspelt is told what to mend, rather
-    than that nobody knows it: `format` begins with dcp, or `operations` stands among most of the other
-    required fields.
+    The second is so that a document whose `format` is missing or misspelt, or whose JSON is broken, is told
+    what to mend, rather than that nobody knows it: `format` begins with dcp, or `operations` stands among most
+    of the other required fields.
     """
+    value = upload.json
+    if value is None:
+        return upload.json_fault is not None and _NAMED.search(upload.text) is not None
     if not isinstance(value, dict):
         return False
     name = value.get("format")
@@ -86,11 +92,11 @@ def recognises(value: object) -> bool:
     return "operations" in value and 2 * len(_HEAD & value.keys()) > len(_HEAD)
 
 
-def parse(text: str) -> Record:
+def parse(upload: Upload) -> Record:
     """Return what a dcp-timing document says, the figures that follow, and the doubts it raises.
 
     Args:
-        text: The whole document, decoded.
+        upload: The whole document.
 
     Raises:
         UnreadableDocument: With the format's own code for the first thing that is wrong, and the place:
@@ -99,7 +105,7 @@ def parse(text: str) -> Record:
     References:
         The dcp-timing format, version 1.
     """
-    document = read(text)
+    document = read(upload.text)
     _check_topology(document)
     world_size = document["world_size"]
     all_observed = []

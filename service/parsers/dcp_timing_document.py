@@ -18,7 +18,7 @@ from typing_extensions import TypedDict  # pydantic reads the standard library's
 
 from service import strict_json
 from service.errors import UnreadableDocument
-from service.wire import EXACT_INTEGER_MAX, Flag, Integer
+from service.wire import EXACT_INTEGER_MAX, WHOLE, Flag
 
 _SHOWN_CHARACTERS = 80
 """More of the poster's own text than this is not repeated to him."""
@@ -57,10 +57,10 @@ def _text(least: int, most: int) -> Any:  # noqa: ANN401 - a piece of an annotat
 
 Instant = Annotated[datetime, BeforeValidator(_read_instant)]
 Seconds = Annotated[float, Field(strict=True, ge=0, le=1_000_000, allow_inf_nan=False)]
-Bytes = Annotated[Integer, Field(ge=0, le=EXACT_INTEGER_MAX)]
-Positive = Annotated[Integer, Field(ge=1, le=10_000_000)]
-Count = Annotated[Integer, Field(ge=0, le=1_000_000_000)]
-Index = Annotated[Integer, Field(ge=0, le=9_999_999)]
+Bytes = Annotated[int, Field(strict=True, ge=0, le=EXACT_INTEGER_MAX), WHOLE]
+Positive = Annotated[int, Field(strict=True, ge=1, le=10_000_000), WHOLE]
+Count = Annotated[int, Field(strict=True, ge=0, le=1_000_000_000), WHOLE]
+Index = Annotated[int, Field(strict=True, ge=0, le=9_999_999), WHOLE]
 
 
 @with_config(_STRICT)
@@ -87,7 +87,7 @@ class Storage(TypedDict):
 class State(TypedDict):
     """What was in the checkpoints."""
 
-    parameters: NotRequired[Annotated[Integer, Field(ge=1, le=EXACT_INTEGER_MAX)]]
+    parameters: NotRequired[Annotated[int, Field(strict=True, ge=1, le=EXACT_INTEGER_MAX), WHOLE]]
     sharding: NotRequired[Annotated[str, _text(0, 64)]]
     contents: NotRequired[Annotated[list[Annotated[str, _text(0, 64)]], FailFast(), Field(max_length=32)]]
 

@@ -16,6 +16,7 @@ from jsonschema import Draft202012Validator
 
 from service.errors import UnreadableDocument
 from service.parsers import dcp_timing
+from service.parsers.document import Document
 from service.parsers.measurement import DcpOp, DoubtCode, Record
 
 Json = dict[str, Any]
@@ -149,7 +150,7 @@ def document(*operations: Json, **fields: object) -> Json:
 
 
 def parse(value: Json) -> Record:
-    return dcp_timing.parse(json.dumps(value))
+    return dcp_timing.parse(Document(json.dumps(value)))
 
 
 def figures(*operations: Json, **fields: object) -> list[dict[str, Any]]:
@@ -160,7 +161,7 @@ def figures(*operations: Json, **fields: object) -> list[dict[str, Any]]:
 
 def refusal(value: Json | str) -> tuple[str, str | None]:
     with pytest.raises(UnreadableDocument) as caught:
-        dcp_timing.parse(value if isinstance(value, str) else json.dumps(value))
+        dcp_timing.parse(Document(value if isinstance(value, str) else json.dumps(value)))
     assert caught.value.detail.endswith(".")
     assert len(caught.value.detail) < 300
     return caught.value.code, caught.value.pointer
@@ -202,7 +203,7 @@ def same(one: object, other: object) -> bool:
 
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_a_fixture_gives_the_figures_of_the_manifest_and_no_others(name: str) -> None:
-    record = dcp_timing.parse((DATA / name).read_text())
+    record = dcp_timing.parse(Document((DATA / name).read_text()))
     expected = ENTRIES[name]["derived"]
     assert record.operations is not None
     assert len(record.operations) == len(expected["operations"])
@@ -226,7 +227,7 @@ def test_a_bad_fixture_is_refused_for_its_reason(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(ENTRIES))
 def test_every_fixture_is_recognised(name: str) -> None:
-    assert dcp_timing.recognises(json.loads((DATA / name).read_text()))
+    assert dcp_timing.recognises(Document((DATA / name).read_text()))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +245,7 @@ def test_every_fixture_is_recognised(name: str) -> None:
     ],
 )
 def test_what_is_meant_to_be_a_document_is_recognised(value: object, *, expected: bool) -> None:
-    assert dcp_timing.recognises(value) is expected
+    assert dcp_timing.recognises(Document(json.dumps(value))) is expected
 
 
 def test_the_record_says_what_ran_where_and_when() -> None:
@@ -266,7 +267,7 @@ def test_a_document_without_starts_ran_when_it_was_recorded() -> None:
 
 def test_a_syntax_error_names_its_line() -> None:
     with pytest.raises(UnreadableDocument) as caught:
-        dcp_timing.parse('{\n "format": "dcp-timing",\n oops\n}')
+        dcp_timing.parse(Document('{\n "format": "dcp-timing",\n oops\n}'))
     assert (caught.value.code, caught.value.line) == ("not_json", 3)
 
 
@@ -817,7 +818,7 @@ def test_a_damaged_text_is_refused_or_read_and_never_crashes(seed: int) -> None:
 
 def outcome(text: str) -> Record | UnreadableDocument:
     try:
-        return dcp_timing.parse(text)
+        return dcp_timing.parse(Document(text))
     except UnreadableDocument as error:
         return error
 
