@@ -52,8 +52,10 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.database = database
+    app.state.routes = []
     for room in (sizings, presets, scenarios, benchmark_runs, gap_reports, explanations, operations):
         app.include_router(room.router)
+        app.state.routes += room.router.routes
     problems.install(app)
     openapi.install(app)
     app.add_middleware(EveryRequest)

@@ -93,9 +93,7 @@ def _quick_with_repeats(repeatable: Collection[str]) -> json.JSONDecoder:
     return json.JSONDecoder(object_pairs_hook=once, parse_constant=_refuse)
 
 
-def loads(
-    text: str, *, finite: bool = True, repeatable: Collection[str] = ()
-) -> Any:  # noqa: ANN401 - whatever JSON holds
+def loads(text: str, *, finite: bool = True, repeatable: Collection[str] = ()) -> Any:  # noqa: ANN401 - whatever JSON holds
     """Return the value that a JSON text holds.
 
     Args:

@@ -35,7 +35,12 @@ def main() -> None:
     """Build, migrate, serve and ask the service whether it is ready; exit with 1 where it is not."""
     dockerfile = (ROOT / "Dockerfile").read_text("utf-8")
     subprocess.run(
-        [Path(sys.executable).with_name("check-jsonschema"), "--builtin-schema", "vendor.compose-spec", "docker-compose.yml"],
+        [
+            Path(sys.executable).with_name("check-jsonschema"),
+            "--builtin-schema",
+            "vendor.compose-spec",
+            "docker-compose.yml",
+        ],
         cwd=ROOT,
         check=True,
     )
@@ -64,17 +69,23 @@ def serve(top: Path) -> None:
     elsewhere = top / "elsewhere"
     elsewhere.mkdir()
     environment = {
-        **{name: value for name, value in os.environ.items() if not name.startswith(("STALLBUDGET_", "PYTHON"))},
+        **{
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("STALLBUDGET_", "PYTHON"))
+        },
         "STALLBUDGET_PORT": str(port),
         "STALLBUDGET_DATABASE_URL": f"sqlite:///{top}/container.db",
     }
-    with subprocess.Popen([top / "stallbudget/bin/stallbudget", "serve"], cwd=elsewhere, env=environment) as server:
+    with subprocess.Popen(
+        [top / "stallbudget/bin/stallbudget", "serve"], cwd=elsewhere, env=environment
+    ) as server:
         try:
             for _ in range(120):
                 if server.poll() is not None:
                     raise SystemExit(f"container: the server ended with {server.returncode}")
                 try:
-                    urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2)  # noqa: S310
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2)
                 except urllib.error.URLError:
                     time.sleep(0.25)
                 else:

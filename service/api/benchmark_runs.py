@@ -258,9 +258,9 @@ def get_benchmark_run_document(
 )
 def delete_benchmark_run(run_id: RunId, database: UseDatabase, if_match: IfMatch = None) -> None:
     """Delete a run and its document."""
-    versions = required_version(if_match)
     with database.begin() as transaction:
         run = benchmark_runs.get(transaction, id=run_id)
+        versions = required_version(if_match)
         if versions is not None and run.sha256 not in versions:
             raise Stale(f"If-Match does not name the benchmark run {run_id}; its ETag is its sha256.")
         benchmark_runs.delete(transaction, id=run_id)

@@ -84,9 +84,11 @@ def _finish_operation(operation: Json) -> None:
             response["headers"] = {
                 "X-Request-Id": {"description": "The id of the request.", "schema": {"type": "string"}}
             }
-    names = {parameter["name"].lower() for parameter in operation.get("parameters", ())}
-    if "if-none-match" in names:
-        operation["responses"]["304"] = {"description": "What the caller has still holds."}
+    for parameter in operation.get("parameters", ()):
+        # Its absence is a 428 of ours, not a 422 of the framework's, so the framework takes it for optional.
+        parameter["required"] = parameter["required"] or parameter["name"] == "If-Match"
+        if parameter["name"] == "If-None-Match":
+            operation["responses"]["304"] = {"description": "What the caller has still holds."}
 
 
 def _schemas(document: Json) -> Iterator[Json]:
@@ -127,5 +129,8 @@ def _finish_schema(schema: Json) -> None:
         del schema["default"]
     if schema.get("type") == "integer":
         schema["format"] = "int64"
+        for bound in ("minimum", "maximum"):
+            if bound in schema:
+                schema[bound] = int(schema[bound])
     elif schema.get("type") == "number":
         schema["format"] = "double"

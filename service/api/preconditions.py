@@ -9,9 +9,14 @@ from service.errors import Fault, Stale
 
 IfMatch = Annotated[
     str | None,
-    Header(description="The ETag of what was read, or `*`. Required: without it 428, when stale 412."),
+    Header(
+        alias="If-Match",
+        description="The ETag of what was read, or `*`. Required: without it 428, when stale 412.",
+    ),
 ]
-IfNoneMatch = Annotated[str | None, Header(description="An ETag already at hand: 304 when it still holds.")]
+IfNoneMatch = Annotated[
+    str | None, Header(alias="If-None-Match", description="An ETag already at hand: 304 when it still holds.")
+]
 
 
 def entity_tag(version: int | str) -> str:

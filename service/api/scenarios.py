@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 from typing import Annotated
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Body, Path, Query, Request, Response
 from pydantic import StringConstraints, ValidationError
@@ -19,6 +19,7 @@ from service.sizing.size import size
 from service.sizing.sizing import Sizing
 from service.sizing.spec import ScenarioSpec
 from service.store import scenarios
+from service.store.database import Database
 from service.store.scenarios import Scenario, ScenarioRevision
 from service.wire import Absent, Incoming, Outgoing
 
@@ -96,6 +97,14 @@ def _checked(body: ScenarioCreate) -> ScenarioCreate:
     return body
 
 
+def _revision_seen(database: Database, scenario_id: UUID, if_match: str | None) -> int | None:
+    """Return the revision that If-Match names; what is not there is NotFound before a missing header is."""
+    if if_match is None:
+        with database.read() as transaction:
+            scenarios.require(transaction, id=scenario_id)
+    return required_revision(if_match)
+
+
 @router.post(
     "",
     status_code=201,
@@ -152,7 +161,7 @@ def replace_scenario(
     if_match: IfMatch = None,
 ) -> Scenario:
     """Store what a scenario says from now on as its next revision; the earlier ones stay readable."""
-    if_revision = required_revision(if_match)
+    if_revision = _revision_seen(database, scenario_id, if_match)
     _checked(body)
     with database.begin() as transaction:
         scenario = scenarios.replace(
@@ -170,7 +179,7 @@ def delete_scenario(
     runs: Annotated[Runs, Query(description="`delete` deletes its benchmark runs too.")] = Runs.KEEP,
 ) -> None:
     """Delete a scenario and its revisions; with `runs=delete` its benchmark runs too."""
-    if_revision = required_revision(if_match)
+    if_revision = _revision_seen(database, scenario_id, if_match)
     with database.begin() as transaction:
         scenarios.delete(transaction, id=scenario_id, if_revision=if_revision, with_runs=runs is Runs.DELETE)
 

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from typing import Literal
 
 from service.errors import UnreadableDocument
-from service.parsers.document import Document as Upload
 from service.parsers.dcp_timing_document import (
     Document,
     Operation,
@@ -42,6 +41,7 @@ from service.parsers.dcp_timing_figures import (
     stated_aggregates,
     summarise,
 )
+from service.parsers.document import Document as Upload
 from service.parsers.measurement import DcpOp, DcpOperation, Doubt, DoubtCode, Record
 
 FORMAT_NAME = "dcp-timing"

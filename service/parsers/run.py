@@ -59,10 +59,14 @@ def with_stated_nodes(record: Record, *, nodes: int) -> Record:
     Raises:
         StatedNodesDiffer: The file says another count, or has fewer ranks than that.
     """
-    known = [part.nodes for part in (record.operations or record.measurements or ()) if part.nodes is not None]
+    known = [
+        part.nodes for part in (record.operations or record.measurements or ()) if part.nodes is not None
+    ]
     for found in known:
         if found != nodes:
-            raise StatedNodesDiffer(f"The file says {found} nodes, not {nodes}; leave nodes out, or correct it.")
+            raise StatedNodesDiffer(
+                f"The file says {found} nodes, not {nodes}; leave nodes out, or correct it."
+            )
     if record.measurements is None:
         return record
     measurements, doubts = [], list(record.doubts)
@@ -84,7 +88,10 @@ def with_stated_nodes(record: Record, *, nodes: int) -> Record:
             )
     stated = {at for at, measurement in enumerate(measurements) if measurement.nodes_stated}
     return record.model_copy(
-        update={"measurements": measurements, "doubts": _without_unknown_topology(doubts, stated, measurements)}
+        update={
+            "measurements": measurements,
+            "doubts": _without_unknown_topology(doubts, stated, measurements),
+        }
     )
 
 
