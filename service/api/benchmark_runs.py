@@ -80,7 +80,7 @@ class BenchmarkRunPage(Outgoing):
 UPLOAD_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "The document as the tool wrote it. Its content decides what it is; the content type is ignored.",
+        "description": "The document as the tool wrote it. The content decides; its declared type is ignored.",
         "content": {
             "application/octet-stream": {
                 "schema": {"type": "string", "format": "binary"},

@@ -147,7 +147,7 @@ def _check_parameters(request: Request, known: dict[str, Any], several: set[str]
 
 def _check_accept(request: Request, produced: list[str]) -> None:
     accept = request.headers.get("accept")
-    if not accept or "*/*" in accept and "q=0" not in accept:
+    if not accept or ("*/*" in accept and "q=0" not in accept):
         return
     if not any(accepts(accept, media_type) for media_type in produced):
         raise Refused(

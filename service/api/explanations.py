@@ -12,7 +12,7 @@ from service.errors import NotFound
 from service.judgement.doubts import FLATTERS, VOIDS
 from service.parsers.doubt_pages import PAGES
 from service.parsers.measurement import DoubtCode
-from service.wire import Absent, Outgoing
+from service.wire import Outgoing
 
 router = APIRouter(tags=["explanations"], route_class=StrictRoute)
 
@@ -84,7 +84,7 @@ async def list_problem_types() -> ProblemExplanationList:
 @router.get(
     "/problems/{type}", response_model_exclude_none=True, responses={**AS_PAGE, **describes(404, 406, 422)}
 )
-async def get_problem_type(type: str, accept: Accept = None) -> ProblemExplanation:  # noqa: A002
+async def get_problem_type(type: str, accept: Accept = None) -> ProblemExplanation:
     """Say what a type of problem means and how to cure it; as a page where the caller prefers one."""
     found = _PROBLEMS.get(type)
     if found is None:

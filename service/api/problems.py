@@ -79,7 +79,7 @@ KINDS = {
              "List the resources to find the id; the paths are in /openapi.json."),
         Kind("method-not-allowed", 405, "The path has no such method", "The resource exists and cannot do this.",
              "Use one of the methods in the Allow header."),
-        Kind("not-acceptable", 406, "No such representation", "The Accept header names no media type that this path has.",
+        Kind("not-acceptable", 406, "No such representation", "Accept names no media type that this path has.",
              "Leave Accept out, or ask for one of the media types in `detail`."),
         Kind("name-taken", 409, "The name is taken", "Another scenario has this name; names are unique.",
              "Choose another name, or replace that scenario by PUT."),
