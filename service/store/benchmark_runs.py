@@ -2,19 +2,18 @@
 
 import json
 from dataclasses import dataclass
-from datetime import UTC
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, Row, func, select, tuple_
 from sqlalchemy.exc import IntegrityError
 
-from service.errors import DatabaseUnavailable, NotFound, RunIdTaken
+from service.errors import DatabaseUnavailable, NotFound, RunIdTaken, UnreadableDocument
 from service.parsers.run import BenchmarkRun
 from service.store import scenarios
 from service.store.database import insert_unless_present
 from service.store.page import Page, Position
-from service.store.tables import benchmark_documents, benchmark_runs
+from service.store.tables import benchmark_documents, benchmark_runs, in_utc
 
 RECORD_FIELDS = {"measurements", "operations", "summary", "doubts"}
 """What of a run is kept as JSON; each other field has a column."""
@@ -44,6 +43,7 @@ def create(transaction: Connection, *, run: BenchmarkRun, document: bytes) -> tu
     Raises:
         RunIdTaken: The scenario has a run of this `run_id` with other bytes.
         NotFound: There is no such scenario, or it has not had the revision. The transaction is then lost.
+        UnreadableDocument: A name that the document gives holds NUL, which Postgres cannot keep as text.
     """
     values = _values(run)
     # More than once only where the run in the way is deleted before it can be read.
@@ -192,8 +192,18 @@ def _has_run_id(transaction: Connection, scenario_id: UUID, run_id: str) -> bool
 
 
 def _values(run: BenchmarkRun) -> dict[str, Any]:
-    """Return a run as its row; raise ValueError for a number that JSON has not (a parser gave NaN)."""
+    """Return a run as its row.
+
+    Raises:
+        ValueError: It has a number that JSON has not: NaN or infinity.
+        UnreadableDocument: One of its texts holds NUL.
+    """
     values = run.model_dump(exclude=RECORD_FIELDS)
+    for name, value in values.items():
+        if isinstance(value, str) and "\x00" in value:
+            raise UnreadableDocument(
+                "nul_character", f"The document's {name} holds a NUL character: remove it."
+            )
     record = run.model_dump(include=RECORD_FIELDS, exclude_none=True)
     return {**values, "conditions": _json(values["conditions"]), "record": _json(record)}
 
@@ -206,8 +216,8 @@ def _run(row: Row[Any]) -> BenchmarkRun:
 
 def _in_utc(run: BenchmarkRun) -> BenchmarkRun:
     """Return the run as it will be read back."""
-    ran_at = None if run.ran_at is None else run.ran_at.astimezone(UTC)
-    return run.model_copy(update={"received_at": run.received_at.astimezone(UTC), "ran_at": ran_at})
+    ran_at = None if run.ran_at is None else in_utc(run.ran_at)
+    return run.model_copy(update={"received_at": in_utc(run.received_at), "ran_at": ran_at})
 
 
 def _json(value: object) -> str:

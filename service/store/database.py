@@ -24,11 +24,11 @@ from service.errors import DatabaseUnavailable
 OPEN_SECONDS = 5
 """How long opening a connection to Postgres may take."""
 LOCK_SECONDS = 10
-"""How long a statement waits for another's lock, or a request for a connection of the pool."""
+"""How long a statement waits for another's lock, and a transaction for a connection of the pool."""
 STATEMENT_SECONDS = 60
 """How long Postgres works on one statement; also how long it leaves an idle transaction open."""
-WRITER_SECONDS = 30
-"""How long a writer of SQLite waits for those before it in this process."""
+TURNS = 3
+"""How many times as long a writer of SQLite waits for those before it in this process."""
 MIGRATION_SECONDS = 600
 """How long a process waits while another one migrates."""
 MIGRATION_LOCK = 0x57A11B0D6E7
@@ -78,7 +78,7 @@ class Database:
     Args:
         url: As `parse_url` reads it.
         pool_size: How many connections there may be; more requests than that wait.
-        lock_seconds: How long a statement waits for a lock that another process or transaction holds. [s]
+        lock_seconds: How long a statement waits for another's lock, and a transaction for a connection. [s]
 
     Raises:
         ValueError: The URL is none that we know.
@@ -101,6 +101,7 @@ class Database:
             self._writing = self.engine
         # SQLite has one writer. Those of this process queue here, in turn, rather than poll the file.
         self._writer = threading.Lock()
+        self._writer_seconds = TURNS * lock_seconds
 
     def __repr__(self) -> str:
         return f"Database({self.url.render_as_string(hide_password=True)!r})"
@@ -160,7 +161,7 @@ class Database:
         if not self.is_sqlite:
             yield
             return
-        if not self._writer.acquire(timeout=WRITER_SECONDS):
+        if not self._writer.acquire(timeout=self._writer_seconds):
             raise DatabaseUnavailable("Too many writers wait for the SQLite database.")
         try:
             yield
@@ -204,7 +205,7 @@ def _sqlite_engine(url: URL, pool_size: int, lock_seconds: float) -> Engine:
         url,
         pool_size=pool_size,
         max_overflow=0,
-        pool_timeout=LOCK_SECONDS,
+        pool_timeout=lock_seconds,
         # isolation_level None: the driver begins nothing of its own accord, we do (below).
         connect_args={"timeout": lock_seconds, "isolation_level": None, "check_same_thread": False},
     )
@@ -257,7 +258,7 @@ def _postgres_engine(url: URL, pool_size: int, lock_seconds: float) -> Engine:
         url,
         pool_size=pool_size,
         max_overflow=0,
-        pool_timeout=LOCK_SECONDS,
+        pool_timeout=lock_seconds,
         pool_pre_ping=True,
         # What the URL says goes first.
         connect_args={name: value for name, value in settings.items() if name not in url.query},

@@ -1,6 +1,6 @@
 """Every query on scenarios and their revisions, and the two resources as the wire shows them."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from service.sizing.spec import ScenarioSpec
 from service.store import stored_spec
 from service.store.database import insert_unless_present
 from service.store.page import Page, Position
-from service.store.tables import benchmark_runs, scenario_revisions, scenarios
+from service.store.tables import benchmark_runs, in_utc, scenario_revisions, scenarios
 from service.wire import Outgoing
 
 
@@ -48,7 +48,7 @@ def create(transaction: Connection, *, id: UUID, at: datetime, name: str, spec: 
     Raises:
         NameTaken: Another scenario has the name. The transaction can go on.
     """
-    at = at.astimezone(UTC)
+    at = in_utc(at)
     scenario = Scenario(id=id, name=name, revision=1, spec=spec, created_at=at, updated_at=at)
     row = {"id": id, "name": name, "revision": 1, "created_at": at, "updated_at": at}
     if not insert_unless_present(transaction, scenarios, row, unique=["name"]):
@@ -103,7 +103,7 @@ def replace(
         Stale: It is at another revision. Of two callers with the same revision one gets this.
         NameTaken: Another scenario has the name. The transaction is then lost.
     """
-    at = at.astimezone(UTC)
+    at = in_utc(at)
     seen = _hold(transaction, id=id, if_revision=if_revision)
     scenario = Scenario(
         id=id, name=name, revision=seen.revision + 1, spec=spec, created_at=seen.created_at, updated_at=at

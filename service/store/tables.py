@@ -38,6 +38,21 @@ metadata = MetaData(
 """All constraints have names, so that migrations can drop them."""
 
 
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
+
+
+def in_utc(moment: datetime) -> datetime:
+    """Return the moment in UTC; raise ValueError when it has no time zone.
+
+    In the first hours of the year 1 and the last ones of 9999, where UTC may have no date for it, the
+    nearest that it has.
+    """
+    if moment.utcoffset() is None:
+        raise ValueError(f"{moment} has no time zone, and is no moment without one")
+    return min(max(moment, _FIRST), _LAST).astimezone(UTC)
+
+
 class Instant(TypeDecorator[datetime]):
     """A moment to the microsecond: aware in, UTC out.
 
@@ -49,17 +64,13 @@ class Instant(TypeDecorator[datetime]):
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Return the moment in UTC; raise ValueError when it has no time zone."""
-        if value is None:
-            return None
-        if value.utcoffset() is None:
-            raise ValueError(f"{value} has no time zone, and is no moment without one")
-        return value.astimezone(UTC)
+        return None if value is None else in_utc(value)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """Return the moment in UTC, whatever zone the database answers in."""
         if value is None:
             return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else in_utc(value)
 
 
 scenarios = Table(

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import func, select
 
-from service.errors import NotFound, RunIdTaken, RunsExist
+from service.errors import NotFound, RunIdTaken, RunsExist, UnreadableDocument
 from service.parsers.measurement import DcpOp, DcpOperation, DcpSummary
 from service.parsers.run import BenchmarkRun, Condition
 from service.store import benchmark_runs, scenarios, tables
@@ -79,6 +79,11 @@ def test_a_run_with_a_number_that_json_has_not_is_not_stored(database: Database,
     )
     with pytest.raises(ValueError, match="JSON"):
         store(database, make_run(operations=[operation]))
+
+
+def test_a_name_with_nul_is_refused_on_both_databases(database: Database, make_run: MakeRun) -> None:
+    with pytest.raises(UnreadableDocument, match="run_id holds a NUL"):
+        store(database, make_run(run_id="a\x00b"))
 
 
 def test_the_same_bytes_again_are_the_run_as_first_stored(database: Database, make_run: MakeRun) -> None:

@@ -161,6 +161,28 @@ def test_a_postgres_connection_that_dies_in_use_is_unavailable_and_then_replaced
             assert transaction.scalar(text("SELECT 1")) == 1
 
 
+def test_when_every_connection_is_in_use_one_is_waited_for_only_so_long(database_url: str) -> None:
+    def read(database: Database) -> None:
+        with database.read():
+            pass
+
+    with closing(Database(database_url, pool_size=1, lock_seconds=0.05)) as database:
+        with database.read(), pytest.raises(DatabaseUnavailable, match="in use"):
+            read(database)
+        read(database)
+
+
+def test_a_writer_of_sqlite_waits_its_turn_only_so_long(tmp_path: Path) -> None:
+    def write(database: Database) -> None:
+        with database.begin():
+            pass
+
+    with closing(Database(f"sqlite:///{tmp_path / 'a.db'}", lock_seconds=0.05)) as database:
+        with database.begin(), pytest.raises(DatabaseUnavailable, match="Too many writers"):
+            write(database)
+        write(database)
+
+
 def test_a_lock_that_another_holds_too_long_is_unavailable(
     migrated_postgres: str, spec: ScenarioSpec, noon: datetime
 ) -> None:

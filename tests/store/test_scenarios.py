@@ -1,5 +1,5 @@
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from threading import Barrier
 from uuid import UUID, uuid4
 
@@ -65,6 +65,37 @@ def test_a_time_comes_back_as_the_same_moment_in_utc(database: Database, spec: S
     for scenario in (created, read):
         assert scenario.created_at == there
         assert scenario.created_at.utcoffset() == timedelta(0)
+
+
+def test_times_sort_as_the_moments_do_whatever_their_zones(database: Database, spec: ScenarioSpec) -> None:
+    moments = [
+        datetime(year, 1, 1, hour, 0, 0, microsecond, tzinfo=timezone(timedelta(hours=offset)))
+        for year in (1, 999, 1969, 2026, 9999)
+        for hour in (0, 23)
+        for microsecond in (0, 1, 999_999)
+        for offset in (-12, 0, 14)
+    ]
+    with database.begin() as transaction:
+        made = [
+            scenarios.create(transaction, id=uuid4(), at=at, name=f"{index}", spec=spec)
+            for index, at in enumerate(moments)
+        ]
+    made.sort(key=lambda scenario: (scenario.created_at, scenario.id))
+    with database.read() as transaction:
+        assert scenarios.list_page(transaction, limit=100).items == made
+
+
+def test_a_moment_for_which_utc_has_no_date_becomes_the_nearest(
+    database: Database, spec: ScenarioSpec
+) -> None:
+    east, west = timezone(timedelta(hours=14)), timezone(timedelta(hours=-12))
+    with database.begin() as transaction:
+        for name, at in (("first", datetime.min), ("last", datetime.max)):
+            zone = east if name == "first" else west
+            scenarios.create(transaction, id=uuid4(), at=at.replace(tzinfo=zone), name=name, spec=spec)
+    with database.read() as transaction:
+        times = [item.created_at for item in scenarios.list_page(transaction, limit=2).items]
+    assert times == [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)]
 
 
 def test_a_time_without_a_zone_is_refused_by_its_column(database: Database, scenario: Scenario) -> None:
