@@ -46,7 +46,8 @@ def openapi(
     from service.app import create_app
     from service.settings import Settings
 
-    document = create_app(Settings(database_url="sqlite://")).openapi()
+    # The document needs no database, and none is opened.
+    document = create_app(Settings(database_url="sqlite:///unused.db")).openapi()
     text = json.dumps(document, indent=1, ensure_ascii=False) + "\n"
     if output is None:
         sys.stdout.write(text)

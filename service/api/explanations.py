@@ -1,7 +1,7 @@
 """`/problems/{type}` and `/doubts/{code}`: what a problem or a doubt means, and how to cure it."""
 
 from html import escape
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Response
 from fastapi.responses import HTMLResponse
@@ -17,7 +17,7 @@ from service.wire import Outgoing
 router = APIRouter(tags=["explanations"], route_class=StrictRoute)
 
 Accept = Annotated[str | None, Header(include_in_schema=False)]
-AS_PAGE = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
+AS_PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
 class ProblemExplanation(Outgoing):

@@ -297,7 +297,9 @@ def _fields_at(model: Any, place: Sequence[str | int]) -> list[str]:  # noqa: AN
     """Return the names of the fields of the model that a place leads to."""
     for part in place:
         field = (
-            model.model_fields.get(part) if isinstance(model, type) and issubclass(model, BaseModel) else None
+            model.model_fields.get(str(part))
+            if isinstance(model, type) and issubclass(model, BaseModel)
+            else None
         )
         if field is None:
             return []

@@ -20,7 +20,7 @@ Explain = Annotated[
 
 @router.post("", response_model_exclude_none=True, responses=describes(400, 406, 413, 415, 422))
 async def create_sizing(
-    spec: Annotated[ScenarioSpec, Body(openapi_examples=SPECS)],  # type: ignore[arg-type]
+    spec: Annotated[ScenarioSpec, Body(openapi_examples=SPECS)],
     explain: Explain = False,
 ) -> Sizing:
     """Size a scenario: what it asks of its storage, what goodput follows, and what it costs. Nothing is stored."""
