@@ -124,8 +124,9 @@ def _takes_several(field: Any) -> bool:  # noqa: ANN401 - FastAPI's own class
 
 
 def _media_types(route: APIRoute) -> set[str]:
+    """Return what the route answers with; nothing where it says nothing, and any Accept will do."""
     media_type = getattr(getattr(route.response_class, "value", route.response_class), "media_type", None)
-    listed = {media_type or "application/json"}
+    listed = {media_type} if media_type else set()
     for status, response in route.responses.items():
         if int(status) < 300:
             listed |= set(response.get("content", {}))
@@ -147,7 +148,7 @@ def _check_parameters(request: Request, known: dict[str, Any], several: set[str]
 
 def _check_accept(request: Request, produced: list[str]) -> None:
     accept = request.headers.get("accept")
-    if not accept or ("*/*" in accept and "q=0" not in accept):
+    if not accept or not produced or ("*/*" in accept and "q=0" not in accept):
         return
     if not any(accepts(accept, media_type) for media_type in produced):
         raise Refused(

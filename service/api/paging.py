@@ -9,11 +9,12 @@ from uuid import UUID
 
 from fastapi import Query, Request, Response
 
+from service.api.dependencies import DIGITS
 from service.api.problems import Refused
 from service.errors import Fault
 from service.store.page import Position
 
-Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
+Limit = Annotated[int, Query(ge=1, le=200, description="How many at most."), DIGITS]
 Cursor = Annotated[
     str | None,
     Query(max_length=500, description="`next_cursor` of the page before; absent for the first page."),
