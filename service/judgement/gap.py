@@ -155,16 +155,14 @@ def took_place_at(run: BenchmarkRun) -> datetime:
 
 def verdict(targets: Sequence[TargetReport], *, storage_label: str | None) -> Verdict:
     """Return the verdict that the statuses add up to, with the target that decides it."""
-    name = storage_label if storage_label is not None else "the storage"
+    name = f"Storage {storage_label}" if storage_label is not None else "The storage"
     missed = [target for target in targets if target.status is Status.MISSED]
     if missed:
         worst = min(missed, key=_margin)
         return Verdict(
             outcome=Outcome.FALLS_SHORT,
-            sentence=sentences.capitalised(
-                f"{name} falls short on {len(missed)} of {len(targets)} targets, most of all in the "
-                f"{sentences.NAMES[worst.id]}: {_held_against(worst)}."
-            ),
+            sentence=f"{name} falls short on {len(missed)} of {len(targets)} targets, most of all in the "
+            f"{sentences.NAMES[worst.id]}: {_held_against(worst)}.",
             decided_by=worst.id,
         )
     unproven = [target for target in targets if target.status is not Status.MET]
@@ -172,19 +170,17 @@ def verdict(targets: Sequence[TargetReport], *, storage_label: str | None) -> Ve
         first = unproven[0]
         return Verdict(
             outcome=Outcome.UNPROVEN,
-            sentence=sentences.capitalised(
-                f"{name} has missed no target, but {len(unproven)} of {len(targets)} are yet to be proved, "
-                f"first the {sentences.NAMES[first.id]}: {_held_against(first)}."
-            ),
+            sentence=f"{name} has missed no target, but {len(unproven)} of {len(targets)} are yet to be proved, "
+            f"first the {sentences.NAMES[first.id]}: {_held_against(first)}.",
             decided_by=first.id,
         )
-    narrowest = min(targets, key=_margin)
+    # A size that is as assumed is no narrow escape.
+    contested = [target for target in targets if target.comparison is not Comparison.WITHIN]
+    narrowest = min(contested or targets, key=_margin)
     return Verdict(
         outcome=Outcome.MEETS,
-        sentence=sentences.capitalised(
-            f"{name} meets all {len(targets)} targets, most narrowly the {sentences.NAMES[narrowest.id]}: "
-            f"{_held_against(narrowest)}."
-        ),
+        sentence=f"{name} meets all {len(targets)} targets, most narrowly the {sentences.NAMES[narrowest.id]}: "
+        f"{_held_against(narrowest)}.",
         decided_by=narrowest.id,
     )
 
@@ -206,21 +202,22 @@ _PROOF = {
 
 
 def _margin(target: TargetReport) -> float:
-    return _goodness(target.comparison, target.ratio)
+    return _goodness(target, target.ratio)
 
 
-def _goodness(comparison: Comparison, ratio: float | None) -> float:
+def _goodness(target: Target, ratio: float | None) -> float:
     """Return a number that is larger for a better figure, comparable between targets: 1 is just enough."""
     if ratio is None:
         return 0.0
     inverse = 1.0 / ratio if ratio > 0.0 else float("inf")
-    match comparison:
+    tolerance_fraction = target.tolerance_fraction or 0.0
+    match target.comparison:
         case Comparison.AT_LEAST:
             return ratio
         case Comparison.AT_MOST:
             return inverse
         case Comparison.WITHIN:
-            return min(ratio, inverse)
+            return min(ratio / (1.0 - tolerance_fraction), inverse * (1.0 + tolerance_fraction))
 
 
 def _may_speak(run: BenchmarkRun, target_id: TargetId, asked: Collection[Condition]) -> bool:
@@ -287,7 +284,7 @@ def _first(judged: Sequence[_Judged], target: Target) -> _Judged:
             usable and each.scale is not _Scale.FULL,
             -took_place_at(each.figure.run).timestamp(),
             -(each.figure.nodes or 0),
-            _goodness(target.comparison, each.ratio),
+            _goodness(target, each.ratio),
             str(each.figure.run.id),
             each.figure.places,
         )
