@@ -70,9 +70,9 @@ class _Case:
     def scale(self, nodes: int | None) -> _Scale | None:
         if nodes is None:
             return None
-        if nodes * (1.0 + _ROUNDING) < self.low_fraction * self.nodes:
+        if nodes < self.low_fraction * self.nodes:
             return _Scale.SMALLER
-        if nodes * (1.0 - _ROUNDING) > self.high_fraction * self.nodes:
+        if nodes > self.high_fraction * self.nodes:
             return _Scale.LARGER
         return _Scale.FULL
 
@@ -293,10 +293,10 @@ def _first(judged: Sequence[_Judged], target: Target) -> _Judged:
 
 
 def _on_the_other_side(chosen: _Judged, judged: Sequence[_Judged], target: Target) -> list[Figure]:
-    """Return what other usable runs say where it is the opposite; of each run its own best evidence."""
+    """Return what usable runs say where it is the opposite; of each run its own best evidence."""
     by_run: dict[UUID, list[_Judged]] = {}
     for each in judged:
-        if each.figure.run.id != chosen.figure.run.id and each.status in USABLE:
+        if each.status in USABLE:
             by_run.setdefault(each.figure.run.id, []).append(each)
     best = [_first(of_run, target) for of_run in by_run.values()]
     return [each.figure for each in best if each.falls_short is not chosen.falls_short]

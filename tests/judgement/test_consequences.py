@@ -231,7 +231,7 @@ def test_youngs_rule_is_infeasible_from_twice_the_time_between_failures_on() -> 
     assert _consequences(scenario(interval={"rule": "exact"}), run(measurements=[ior(0.25)])).feasible is True
 
 
-@pytest.mark.parametrize("rate", [0.0, 1e-300, 1e-9, 1e9])
+@pytest.mark.parametrize("rate", [0.0, 1e-310, 1e-300, 1e-9, 1e9])
 @pytest.mark.parametrize("rule", ["exact", "young", "daly"])
 def test_a_rate_far_out_of_any_bounds_breaks_nothing(rate: float, rule: str) -> None:
     for spec in (scenario(interval={"rule": rule}), async_scenario(interval={"rule": rule})):
@@ -250,3 +250,11 @@ def test_a_stated_storage_gives_way_to_the_measured_one() -> None:
     assert found.specified.delivered is not None
     assert _measured(found).blocking.seconds == pytest.approx(70.875)
     assert _measured(found).delivered is None
+
+
+def test_a_stall_too_short_to_be_timed_is_a_microsecond() -> None:
+    save = dcp(
+        DcpOp.ASYNC_SAVE, seconds=None, blocked_seconds=0.0, bytes_total=WHOLE, largest_rank_bytes=SHARD_BYTES
+    )
+    found = _consequences(async_scenario(interval={"rule": "exact"}), run(operations=[save]))
+    assert _measured(found).blocking.seconds == 1e-6

@@ -52,6 +52,7 @@ def test_memory_says_nothing_about_writes_nor_about_a_dcp_load() -> None:
     report = report_on(spec, run(number=1, measurements=[ior(100.0)]), run(number=2, operations=[load]))
     assert target_of(report, TargetId.WRITE_BANDWIDTH).status is Status.MET
     assert target_of(report, TargetId.READ_BANDWIDTH).status is Status.MET
+    assert target_of(report, TargetId.LOAD_SECONDS).status is Status.MET
 
 
 def test_a_read_that_its_parser_doubts_is_not_doubted_twice() -> None:
