@@ -7,6 +7,7 @@ it with a RecursionError. Here each of these is a `JsonFault` that names the pla
 import json
 import math
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -74,13 +75,32 @@ _quick = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
 _slow = json.JSONDecoder(object_pairs_hook=_Pairs, parse_constant=_Constant)
 
 
-def loads(text: str, *, finite: bool = True) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _repeats(key: str, value: object, before: object, repeatable: Collection[str]) -> bool:
+    return key in repeatable and type(value) is type(before) and value == before
+
+
+def _quick_with_repeats(repeatable: Collection[str]) -> json.JSONDecoder:
+    """Return a reader that lets the named keys stand again in an object where their values are equal."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in made and not _repeats(key, value, made[key], repeatable):
+                raise _Seen
+            made[key] = value
+        return made
+
+    return json.JSONDecoder(object_pairs_hook=once, parse_constant=_refuse)
+
+
+def loads(text: str, *, finite: bool = True, repeatable: Collection[str] = ()) -> Any:  # noqa: ANN401 - whatever JSON holds
     """Return the value that a JSON text holds.
 
     Args:
         text: The whole document.
         finite: Refuse a number too large for a float; without it, it is read as infinity, for a caller
             who checks every number himself and can say more about it.
+        repeatable: Keys that an object may hold again, if with an equal value: a flaw of some tools.
 
     Raises:
         JsonFault: The text is not JSON, holds a key twice, a number that is not finite, or nests deeper
@@ -89,9 +109,9 @@ def loads(text: str, *, finite: bool = True) -> Any:  # noqa: ANN401 - whatever 
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(text)
     try:
-        value = _quick.decode(text)
+        value = (_quick_with_repeats(repeatable) if repeatable else _quick).decode(text)
     except _Seen:
-        _locate(text)
+        _locate(text, repeatable)
     except json.JSONDecodeError as error:
         raise JsonFault(
             "not_json", f"Line {error.lineno}, column {error.colno}: {error.msg}.", line=error.lineno
@@ -106,7 +126,7 @@ def loads(text: str, *, finite: bool = True) -> Any:  # noqa: ANN401 - whatever 
                 "not_json", "A string holds half of a surrogate pair (U+D800 to U+DFFF)."
             ) from None
     if finite and _OVERFLOWS.search(text):
-        _locate(text)
+        _locate(text, repeatable)
     return value
 
 
@@ -122,7 +142,7 @@ def _check_depth(text: str) -> None:
             raise JsonFault("too_deep", f"The document nests deeper than {MAX_DEPTH} levels.")
 
 
-def _locate(text: str) -> None:
+def _locate(text: str, repeatable: Collection[str]) -> None:
     """Raise the first fault that the quick reader cannot place, if there is one."""
     try:
         root = _slow.decode(text)
@@ -145,15 +165,15 @@ def _locate(text: str) -> None:
                     "non_finite_number", "The number is too large to be one.", pointer=pointer(*place)
                 )
             case _Pairs(pairs):
-                seen: set[str] = set()
-                for key, _ in pairs:
-                    if key in seen:
+                seen: dict[str, Any] = {}
+                for key, item in pairs:
+                    if key in seen and not _repeats(key, item, seen[key], repeatable):
                         raise JsonFault(
                             "duplicate_key",
                             f"The key {key[:80]!r} stands twice in one object.",
                             pointer=pointer(*place, key),
                         )
-                    seen.add(key)
+                    seen[key] = item
                 waiting.extend(((*place, key), item) for key, item in reversed(pairs))
             case list():
                 waiting.extend(((*place, at), item) for at, item in reversed(list(enumerate(value))))
