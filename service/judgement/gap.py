@@ -12,7 +12,7 @@ from uuid import UUID
 
 from service.judgement import doubts, sentences
 from service.judgement.consequences import consequences
-from service.judgement.evidence import SOURCES, Figure, Kind, figures
+from service.judgement.evidence import SOURCES, Activity, Figure, Kind, figures
 from service.judgement.report import Basis, GapReport, Outcome, Status, TargetReport, Verdict
 from service.parsers.measurement import Doubt
 from service.parsers.run import BenchmarkRun, Condition
@@ -461,7 +461,7 @@ def _reason(judged: _Judged, target: Target, case: _Case) -> str:
     if void is not None:
         return f"The run, with {amount} {where}, proves nothing for the {name}: {void.message}"
     if judged.status is Status.NOT_COMPARABLE:
-        return f"The {name} was {amount} {where}, {_why_not(judged, flattering, need)}"
+        return f"The {name} was {amount} {where}, {_why_not(judged, flattering, need, case)}"
     if judged.per_node_measured is not None and judged.per_node_target is not None:
         share = sentences.quantity(judged.per_node_target, target.unit)
         each = (
@@ -480,19 +480,26 @@ def _reason(judged: _Judged, target: Target, case: _Case) -> str:
     return f"The {name} was {amount} {where}; {need} is needed."
 
 
-def _why_not(judged: _Judged, flattering: Doubt | None, need: str) -> str:
+def _why_not(judged: _Judged, flattering: Doubt | None, need: str, case: _Case) -> str:
     """Return the end of the sentence that says why a figure decides nothing."""
     load = judged.load
     if load is _Load.UNKNOWN:
         return f"and how much each rank moved is unknown, so it cannot be held against {need}."
     if load is _Load.UNLIKE:
         return (
-            f"with a load that is lighter in one way and heavier in another, so it says nothing about {need}."
+            f"{_load_in_words(judged.figure, case)}: lighter in one way and heavier in another, so it cannot be "
+            f"held against {need}."
         )
     if load is _Load.HEAVIER and judged.falls_short:
-        return f"with a heavier load than the scenario's, so missing {need} proves nothing."
+        return (
+            f"{_load_in_words(judged.figure, case)}; {need} is needed, and a heavier load can only prove that it "
+            "is met."
+        )
     if load is _Load.LIGHTER and not judged.falls_short:
-        return f"with a lighter load than the scenario's, so reaching {need} proves nothing."
+        return (
+            f"{_load_in_words(judged.figure, case)}; {need} is needed, and a lighter load can only prove that it "
+            "is missed."
+        )
     if judged.basis is Basis.WHOLE_RUN and judged.falls_short:
         return f"less than {need}, and a rate of creates is not multiplied by nodes: run on all of them."
     if judged.basis is Basis.WHOLE_RUN and judged.scale is _Scale.SMALLER:
@@ -500,6 +507,22 @@ def _why_not(judged: _Judged, flattering: Doubt | None, need: str) -> str:
     if flattering is not None:
         return f"which would reach {need}, but the true figure can only be worse: {flattering.message}"
     return f"which reaches {need} with more nodes than the scenario has, so its own are yet to show it."
+
+
+def _load_in_words(figure: Figure, case: _Case) -> str:
+    checkpoint, read = case.sizing.checkpoint, case.sizing.read
+    if figure.activity is Activity.READING:
+        moved, wanted = figure.moved_bytes, read.bytes if read is not None else None
+        if moved is None or wanted is None:
+            moved, wanted = figure.checkpoint_bytes or 0.0, checkpoint.bytes
+        return f"for {sentences.bytes_in_words(moved)} where the scenario loads {sentences.bytes_in_words(wanted)}"
+    ranks = (figure.ranks or 0) / (figure.nodes or 1)
+    wanted_ranks = (checkpoint.writers if figure.of_benchmark else case.spec.cluster.gpus) / checkpoint.nodes
+    return (
+        f"with {sentences.number(ranks)} ranks a node and {sentences.bytes_in_words(figure.rank_bytes or 0.0)} a "
+        f"rank, where the scenario has {sentences.number(wanted_ranks)} and up to "
+        f"{sentences.bytes_in_words(checkpoint.largest_shard_bytes)}"
+    )
 
 
 def _where(judged: _Judged, case: _Case) -> str:

@@ -63,7 +63,7 @@ def needed(target: Target) -> str:
         case Comparison.AT_MOST:
             return f"at most {amount}"
         case Comparison.WITHIN:
-            return f"{amount}, give or take {number((target.tolerance_fraction or 0.0) * 100)} %"
+            return f"within {number((target.tolerance_fraction or 0.0) * 100)} % of {amount}"
 
 
 def off_by(target: Target, ratio: float) -> str:

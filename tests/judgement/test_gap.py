@@ -683,3 +683,35 @@ def test_the_last_node_need_not_be_full() -> None:
         )
         blocking = target_of(report_on(spec, run(operations=[save])), TargetId.BLOCKING_SECONDS)
         assert blocking.basis is basis, nodes
+
+
+def test_the_reason_of_an_unlike_load_says_what_is_unlike() -> None:
+    load = dcp(DcpOp.RESHARDED_LOAD, seconds=140.0, bytes_total=11_340_000_000_000)
+    target = target_of(report_on(scenario(), run(operations=[load])), TargetId.RESHARDED_LOAD_SECONDS)
+    assert target.reason == (
+        "The time of a resharded load was 140 s on 2,048 nodes, for 11.34 TB where the scenario loads 5.67 TB; "
+        "at most 120 s is needed, and a heavier load can only prove that it is met."
+    )
+    light = ior(1.0, nodes=16, ranks_per_node=4, total_seconds=[50.0])
+    target = target_of(report_on(scenario(), run(measurements=[light])), TargetId.SLOWEST_WRITER_SECONDS)
+    assert target.reason == (
+        "The time of the slowest writer was 50 s on 16 of 2,048 nodes, with 4 ranks a node and 346.1 MB a rank, "
+        "where the scenario has 8 and up to 346.1 MB; at most 60 s is needed, and a lighter load can only prove "
+        "that it is missed."
+    )
+
+
+def test_the_reason_of_a_size_names_its_tolerance() -> None:
+    save = dcp(DcpOp.SAVE, seconds=50.0, checkpoint_bytes=6_615_000_000_000)
+    target = target_of(report_on(scenario(), run(operations=[save])), TargetId.CHECKPOINT_BYTES)
+    assert target.reason == (
+        "The size of a checkpoint was 6.615 TB on 2,048 nodes; within 5 % of 5.67 TB is needed: 16.67 % more."
+    )
+
+
+def test_a_save_whose_bytes_are_known_by_the_checkpoint_alone_has_its_load() -> None:
+    save = dcp(DcpOp.SAVE, seconds=50.0, blocked_seconds=50.0, checkpoint_bytes=5_670_000_000_000)
+    bare = dcp(DcpOp.SAVE, seconds=50.0, blocked_seconds=50.0)
+    for operation, status in ((save, Status.MET), (bare, Status.NOT_COMPARABLE)):
+        target = target_of(report_on(scenario(), run(operations=[operation])), TargetId.BLOCKING_SECONDS)
+        assert (target.status, target.measured) == (status, 50.0)
