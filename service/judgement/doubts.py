@@ -26,9 +26,13 @@ VOIDS = frozenset({DoubtCode.DATA_VERIFICATION_FAILED, DoubtCode.IO500_INVALID, 
 """The figure proves nothing."""
 
 _UNSYNCED = frozenset({DoubtCode.NO_FSYNC, DoubtCode.FSYNC_IGNORED, DoubtCode.FSYNC_UNKNOWN})
+_TIMED = frozenset({Activity.WRITING, Activity.READING, Activity.CREATING})
 _CONCERNS: Mapping[DoubtCode, frozenset[Activity]] = {
     **dict.fromkeys(_UNSYNCED, frozenset({Activity.WRITING})),
     DoubtCode.CACHED_READ: frozenset({Activity.READING}),
+    DoubtCode.FEW_REPETITIONS: _TIMED,
+    DoubtCode.WIDE_SPREAD: _TIMED,
+    DoubtCode.STRAGGLER: _TIMED,
     # A missing rank may have been slower; the size of the files does not depend on who reported it.
     DoubtCode.PARTIAL_RANKS: frozenset({Activity.WRITING, Activity.READING}),
 }

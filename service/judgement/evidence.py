@@ -125,7 +125,7 @@ SOURCES: dict[TargetId, Source] = {
     TargetId.WRITE_BANDWIDTH: _WRITE_RATE,
     TargetId.NODE_WRITE_BANDWIDTH: _WRITE_RATE,
     TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD: replace(
-        _WRITE_RATE, hint="the same while another job reads, tagged under_read_load,"
+        _WRITE_RATE, hint="writing while another job reads, in a run tagged under_read_load,"
     ),
     TargetId.SLOWEST_WRITER_SECONDS: Source(
         kind=Kind.RANK_TIME,
@@ -267,7 +267,9 @@ def _of_dcp(
     furthest = max(known, key=lambda place: abs(known[place] - expected))
     chosen = furthest if source.kind is Kind.SIZE else max(known, key=lambda place: known[place])
     operation = counted[chosen]
-    even = operation.bytes_total / operation.world_size if operation.bytes_total is not None else None
+    # Only saves are compared by the bytes of a rank, and all of them together write the checkpoint.
+    written = operation.bytes_total if operation.bytes_total is not None else operation.checkpoint_bytes
+    even = written / operation.world_size if written is not None else None
     return Figure(
         run=run,
         places=tuple(counted),

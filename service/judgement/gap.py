@@ -12,7 +12,7 @@ from uuid import UUID
 
 from service.judgement import doubts, sentences
 from service.judgement.consequences import consequences
-from service.judgement.evidence import SOURCES, Figure, Kind, figures
+from service.judgement.evidence import SOURCES, Activity, Figure, Kind, figures
 from service.judgement.report import Basis, GapReport, Outcome, Status, TargetReport, Verdict
 from service.parsers.measurement import Doubt
 from service.parsers.run import BenchmarkRun, Condition
@@ -70,9 +70,9 @@ class _Case:
     def scale(self, nodes: int | None) -> _Scale | None:
         if nodes is None:
             return None
-        if nodes * (1.0 + _ROUNDING) < self.low_fraction * self.nodes:
+        if nodes < self.low_fraction * self.nodes:
             return _Scale.SMALLER
-        if nodes * (1.0 - _ROUNDING) > self.high_fraction * self.nodes:
+        if nodes > self.high_fraction * self.nodes:
             return _Scale.LARGER
         return _Scale.FULL
 
@@ -155,16 +155,14 @@ def took_place_at(run: BenchmarkRun) -> datetime:
 
 def verdict(targets: Sequence[TargetReport], *, storage_label: str | None) -> Verdict:
     """Return the verdict that the statuses add up to, with the target that decides it."""
-    name = storage_label if storage_label is not None else "the storage"
+    name = f"Storage {storage_label}" if storage_label is not None else "The storage"
     missed = [target for target in targets if target.status is Status.MISSED]
     if missed:
         worst = min(missed, key=_margin)
         return Verdict(
             outcome=Outcome.FALLS_SHORT,
-            sentence=sentences.capitalised(
-                f"{name} falls short on {len(missed)} of {len(targets)} targets, most of all in the "
-                f"{sentences.NAMES[worst.id]}: {_held_against(worst)}."
-            ),
+            sentence=f"{name} falls short on {len(missed)} of {len(targets)} targets, most of all in the "
+            f"{sentences.NAMES[worst.id]}: {_held_against(worst)}.",
             decided_by=worst.id,
         )
     unproven = [target for target in targets if target.status is not Status.MET]
@@ -172,19 +170,17 @@ def verdict(targets: Sequence[TargetReport], *, storage_label: str | None) -> Ve
         first = unproven[0]
         return Verdict(
             outcome=Outcome.UNPROVEN,
-            sentence=sentences.capitalised(
-                f"{name} has missed no target, but {len(unproven)} of {len(targets)} are yet to be proved, "
-                f"first the {sentences.NAMES[first.id]}: {_held_against(first)}."
-            ),
+            sentence=f"{name} has missed no target, but {len(unproven)} of {len(targets)} are yet to be proved, "
+            f"first the {sentences.NAMES[first.id]}: {_held_against(first)}.",
             decided_by=first.id,
         )
-    narrowest = min(targets, key=_margin)
+    # A size that is as assumed is no narrow escape.
+    contested = [target for target in targets if target.comparison is not Comparison.WITHIN]
+    narrowest = min(contested or targets, key=_margin)
     return Verdict(
         outcome=Outcome.MEETS,
-        sentence=sentences.capitalised(
-            f"{name} meets all {len(targets)} targets, most narrowly the {sentences.NAMES[narrowest.id]}: "
-            f"{_held_against(narrowest)}."
-        ),
+        sentence=f"{name} meets all {len(targets)} targets, most narrowly the {sentences.NAMES[narrowest.id]}: "
+        f"{_held_against(narrowest)}.",
         decided_by=narrowest.id,
     )
 
@@ -206,21 +202,22 @@ _PROOF = {
 
 
 def _margin(target: TargetReport) -> float:
-    return _goodness(target.comparison, target.ratio)
+    return _goodness(target, target.ratio)
 
 
-def _goodness(comparison: Comparison, ratio: float | None) -> float:
+def _goodness(target: Target, ratio: float | None) -> float:
     """Return a number that is larger for a better figure, comparable between targets: 1 is just enough."""
     if ratio is None:
         return 0.0
     inverse = 1.0 / ratio if ratio > 0.0 else float("inf")
-    match comparison:
+    tolerance_fraction = target.tolerance_fraction or 0.0
+    match target.comparison:
         case Comparison.AT_LEAST:
             return ratio
         case Comparison.AT_MOST:
             return inverse
         case Comparison.WITHIN:
-            return min(ratio, inverse)
+            return min(ratio / (1.0 - tolerance_fraction), inverse * (1.0 + tolerance_fraction))
 
 
 def _may_speak(run: BenchmarkRun, target_id: TargetId, asked: Collection[Condition]) -> bool:
@@ -287,7 +284,7 @@ def _first(judged: Sequence[_Judged], target: Target) -> _Judged:
             usable and each.scale is not _Scale.FULL,
             -took_place_at(each.figure.run).timestamp(),
             -(each.figure.nodes or 0),
-            _goodness(target.comparison, each.ratio),
+            _goodness(target, each.ratio),
             str(each.figure.run.id),
             each.figure.places,
         )
@@ -296,10 +293,10 @@ def _first(judged: Sequence[_Judged], target: Target) -> _Judged:
 
 
 def _on_the_other_side(chosen: _Judged, judged: Sequence[_Judged], target: Target) -> list[Figure]:
-    """Return what other usable runs say where it is the opposite; of each run its own best evidence."""
+    """Return what usable runs say where it is the opposite; of each run its own best evidence."""
     by_run: dict[UUID, list[_Judged]] = {}
     for each in judged:
-        if each.figure.run.id != chosen.figure.run.id and each.status in USABLE:
+        if each.status in USABLE:
             by_run.setdefault(each.figure.run.id, []).append(each)
     best = [_first(of_run, target) for of_run in by_run.values()]
     return [each.figure for each in best if each.falls_short is not chosen.falls_short]
@@ -464,7 +461,7 @@ def _reason(judged: _Judged, target: Target, case: _Case) -> str:
     if void is not None:
         return f"The run, with {amount} {where}, proves nothing for the {name}: {void.message}"
     if judged.status is Status.NOT_COMPARABLE:
-        return f"The {name} was {amount} {where}, {_why_not(judged, flattering, need)}"
+        return f"The {name} was {amount} {where}, {_why_not(judged, flattering, need, case)}"
     if judged.per_node_measured is not None and judged.per_node_target is not None:
         share = sentences.quantity(judged.per_node_target, target.unit)
         each = (
@@ -483,19 +480,26 @@ def _reason(judged: _Judged, target: Target, case: _Case) -> str:
     return f"The {name} was {amount} {where}; {need} is needed."
 
 
-def _why_not(judged: _Judged, flattering: Doubt | None, need: str) -> str:
+def _why_not(judged: _Judged, flattering: Doubt | None, need: str, case: _Case) -> str:
     """Return the end of the sentence that says why a figure decides nothing."""
     load = judged.load
     if load is _Load.UNKNOWN:
         return f"and how much each rank moved is unknown, so it cannot be held against {need}."
     if load is _Load.UNLIKE:
         return (
-            f"with a load that is lighter in one way and heavier in another, so it says nothing about {need}."
+            f"{_load_in_words(judged.figure, case)}: lighter in one way and heavier in another, so it cannot be "
+            f"held against {need}."
         )
     if load is _Load.HEAVIER and judged.falls_short:
-        return f"with a heavier load than the scenario's, so missing {need} proves nothing."
+        return (
+            f"{_load_in_words(judged.figure, case)}; {need} is needed, and a heavier load can only prove that it "
+            "is met."
+        )
     if load is _Load.LIGHTER and not judged.falls_short:
-        return f"with a lighter load than the scenario's, so reaching {need} proves nothing."
+        return (
+            f"{_load_in_words(judged.figure, case)}; {need} is needed, and a lighter load can only prove that it "
+            "is missed."
+        )
     if judged.basis is Basis.WHOLE_RUN and judged.falls_short:
         return f"less than {need}, and a rate of creates is not multiplied by nodes: run on all of them."
     if judged.basis is Basis.WHOLE_RUN and judged.scale is _Scale.SMALLER:
@@ -503,6 +507,22 @@ def _why_not(judged: _Judged, flattering: Doubt | None, need: str) -> str:
     if flattering is not None:
         return f"which would reach {need}, but the true figure can only be worse: {flattering.message}"
     return f"which reaches {need} with more nodes than the scenario has, so its own are yet to show it."
+
+
+def _load_in_words(figure: Figure, case: _Case) -> str:
+    checkpoint, read = case.sizing.checkpoint, case.sizing.read
+    if figure.activity is Activity.READING:
+        moved, wanted = figure.moved_bytes, read.bytes if read is not None else None
+        if moved is None or wanted is None:
+            moved, wanted = figure.checkpoint_bytes or 0.0, checkpoint.bytes
+        return f"for {sentences.bytes_in_words(moved)} where the scenario loads {sentences.bytes_in_words(wanted)}"
+    ranks = (figure.ranks or 0) / (figure.nodes or 1)
+    wanted_ranks = (checkpoint.writers if figure.of_benchmark else case.spec.cluster.gpus) / checkpoint.nodes
+    return (
+        f"with {sentences.number(ranks)} ranks a node and {sentences.bytes_in_words(figure.rank_bytes or 0.0)} a "
+        f"rank, where the scenario has {sentences.number(wanted_ranks)} and up to "
+        f"{sentences.bytes_in_words(checkpoint.largest_shard_bytes)}"
+    )
 
 
 def _where(judged: _Judged, case: _Case) -> str:

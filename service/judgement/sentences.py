@@ -1,7 +1,5 @@
 """The sentences of a gap report: figures with their units, and what each status means in words."""
 
-from collections.abc import Sequence
-
 from service.sizing.sizing import Comparison, Target, TargetId, TargetUnit
 
 NAMES: dict[TargetId, str] = {
@@ -65,7 +63,7 @@ def needed(target: Target) -> str:
         case Comparison.AT_MOST:
             return f"at most {amount}"
         case Comparison.WITHIN:
-            return f"{amount}, give or take {number((target.tolerance_fraction or 0.0) * 100)} %"
+            return f"within {number((target.tolerance_fraction or 0.0) * 100)} % of {amount}"
 
 
 def off_by(target: Target, ratio: float) -> str:
@@ -77,11 +75,6 @@ def off_by(target: Target, ratio: float) -> str:
             return f"{number(ratio)} times what is allowed"
         case Comparison.WITHIN:
             return f"{number(abs(ratio - 1.0) * 100)} % {'more' if ratio > 1.0 else 'less'}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names as a list in words: `a`, `a and b`, `a, b and c`."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def capitalised(sentence: str) -> str:
