@@ -67,9 +67,11 @@ def read_number(request: Request, cursor: str | None) -> int | None:
         return None
     try:
         (number,) = _parts(request, cursor)
-        return int(str(number)[:10])
     except ValueError:
         raise _unknown() from None
+    if type(number) is not int or not 0 < number < 2**31:  # what a column for it holds
+        raise _unknown()
+    return number
 
 
 def _parts(request: Request, cursor: str) -> list[object]:

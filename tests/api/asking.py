@@ -102,3 +102,22 @@ def nulls(value: object, at: str = "#") -> list[str]:
 def dcp(run_id: str, **changes: object) -> bytes:
     """Return a dcp-timing document under another run_id."""
     return json.dumps({**json.loads(DCP), "run_id": run_id, **changes}).encode()
+
+
+UNSATISFIABLE: list[tuple[Json, str, str]] = [
+    ({**SYNC, "failures": {"mtbf_hours": 1e-4, "mtbf_gpus": 1}}, "#/failures", "out_of_range"),
+    ({**SYNC, "model": {"parameters": 1, "bytes_per_parameter": 0.01}}, "#/model", "too_small"),
+    (changed(SYNC, "#/shards/largest_shard_bytes", 1), "#/shards/largest_shard_bytes", "out_of_range"),
+    (
+        {**SYNC, "retention": {"hot_copies": 100_000, "hot_protection_fraction": 10, "cold_copies": 0}}
+        | {"model": {"parameters": 10**14}},
+        "#/retention/hot_copies",
+        "too_large",
+    ),
+    (
+        {**SYNC, "interval": {"rule": "young"}, "save": {"mode": "sync", "blocking_seconds": 1e7}},
+        "#/save/blocking_seconds",
+        "no_useful_time",
+    ),
+]
+"""Specs that can be read and have no sizing, each with the place and the code of the fault."""

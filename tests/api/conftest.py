@@ -35,9 +35,7 @@ def stateless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
 
 
 @pytest.fixture(scope="session")
-def stored_on_sqlite(
-    migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[TestClient]:
+def stored_on_sqlite(migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """Give a client of a service on SQLite that tests share, for requests that store nothing."""
     file = tmp_path_factory.mktemp("shared") / "shared.db"
     file.write_bytes(migrated_sqlite.read_bytes())
