@@ -7,6 +7,9 @@ from service.parsers import ior
 from service.parsers.ior import Row, Setup, Summary, refusal
 from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Repetition, Spread
 
+_MOST_REPETITIONS = 10_000
+"""More than anybody asks for of a release that shows none of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Test:
@@ -182,18 +185,16 @@ def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) 
         UnreadableDocument: `no_results` for a table of nan, `inconsistent_summary`.
     """
     setup = test.setup
-    if (
-        summary.largest is None
-        or summary.least is None
-        or summary.mean is None
-        or setup.repetitions in (None, 0)
-    ):
+    if summary.largest is None or summary.least is None or summary.mean is None or setup.repetitions is None:
         raise refusal(
-            "no_results",
-            "has no figures that could be used; post the output of a finished run.",
-            summary.place,
+            "no_results", "has no figures that could be used; post a finished run's.", summary.place
+        )
+    if not 0 < setup.repetitions <= _MOST_REPETITIONS:
+        raise refusal(
+            "bad_number", "is of a test with no repetitions, or too many to be true.", summary.place
         )
     largest, least, mean = summary.largest, summary.least, summary.mean
+    ior.check_setup(setup, summary.place)
     ior.check_calls(summary, setup.transfer_bytes)
     for each in (largest, least, mean):
         if not 0 < each.value < 1e10:
@@ -204,7 +205,6 @@ def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) 
             "has a mean that does not lie between its smallest and largest bandwidth; post the original.",
             summary.place,
         )
-    assert setup.repetitions is not None  # noqa: S101 - refused above, said again for the type checker
     planned = setup.planned_bytes if not setup.may_stonewall else None
     if planned is not None and setup.block_bytes and planned % (setup.block_bytes * (setup.ranks or 1)):
         raise refusal(
@@ -232,7 +232,7 @@ def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) 
         test=test.id,
         operation=operation,
         setup=setup,
-        repetitions=[Repetition(bytes=planned)] * min(setup.repetitions, 100_000),
+        repetitions=[Repetition(bytes=planned)] * setup.repetitions,
         rate=Spread(
             mean=rates[0], median=rates[0] if setup.repetitions <= 2 else None, min=rates[1], max=rates[2]
         ),

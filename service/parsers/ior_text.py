@@ -81,8 +81,10 @@ class _Run:
     line: int
     command: str = ""
     tests: list[_Test] = field(default_factory=list)
+    by_id: dict[int, _Test] = field(default_factory=dict)
     finished: bool = False
     cut_line: int | None = None
+    fsync_ignored: bool = False
     warning_lines: list[int] = field(default_factory=list)
 
 
@@ -112,6 +114,7 @@ class _Walk:
         self.section = "outside"  # outside, head, options, rows, summary
         self.columns: list[str] = []
         self.prefix: re.Pattern[str] | None = None
+        self.fsync_ignored = False
 
     @property
     def run(self) -> _Run:
@@ -119,8 +122,12 @@ class _Walk:
 
     def test(self, line: int) -> _Test:
         if not self.run.tests:
-            self.run.tests.append(_Test(0, line))
+            self.add_test(_Test(0, line))
         return self.run.tests[-1]
+
+    def add_test(self, test: _Test) -> None:
+        self.run.tests.append(test)
+        self.run.by_id[test.id] = test
 
     def take(self, received: str, number: int) -> None:
         """Take in the next line."""
@@ -129,6 +136,8 @@ class _Walk:
             self.begin_run(received, banner, number)
             return
         if self.section == "outside":
+            # IOR checks its options before it prints the banner.
+            self.fsync_ignored |= ior.says_fsync_ignored(received)
             return
         line = unprefixed(received, self.prefix).rstrip()
         text = line.strip()
@@ -188,7 +197,7 @@ class _Walk:
         timed = _RANK_TIME.match(text)
         if timed is None:
             return False
-        test = next((test for test in self.run.tests if test.id == int(timed[1])), None)
+        test = self.run.by_id.get(int(timed[1]))
         if test is not None:
             ranks = test.rank_times.setdefault((_OPERATIONS[timed[5]], int(timed[2])), {})
             ranks.setdefault(int(timed[3]), [None, None])[timed[6] == "close stop"] = float(timed[4])
@@ -206,7 +215,8 @@ class _Walk:
     def begin_run(self, received: str, banner: re.Match[str], number: int) -> None:
         before = received[: banner.start()]
         self.prefix = line_prefix(before)
-        self.runs.append(_Run(version=banner[1], line=number))
+        self.runs.append(_Run(version=banner[1], line=number, fsync_ignored=self.fsync_ignored))
+        self.fsync_ignored = False
         self.remarks = Remarks()
         self.section = "head"
 
@@ -215,13 +225,13 @@ class _Walk:
         tests = self.run.tests
         if tests and tests[-1].id == id and not tests[-1].rows and not tests[-1].options:
             return
-        if any(test.id == id for test in tests):
+        if id in self.run.by_id:
             raise refusal(
                 "duplicate_test",
                 f"begins test {id} of one run a second time; post one whole file.",
                 Place(line=number),
             )
-        tests.append(_Test(id, number))
+        self.add_test(_Test(id, number))
         self.section = "head"
 
     def begin_rows(self, text: str, number: int) -> None:
@@ -243,11 +253,10 @@ class _Walk:
             if key.rstrip() in ("Command line", "Command line used"):
                 self.run.command = self.run.command or value.strip()
         elif self.section == "options":
-            # 2.10 and 3.0 write `key = value`, which may hold a colon; the later ones `key : value`.
-            key, colon, value = text.partition("=" if line.startswith(("\t", " ")) else ":")
-            if not colon:
-                key, colon, value = text.partition(":")
-            if colon:
+            # 2.10 and 3.0 write `key = value`, the later ones `key : value`; values may hold either sign.
+            separator = min(("=", ":"), key=lambda sign: text.find(sign) % (len(text) + 1))
+            key, found, value = text.partition(separator)
+            if found:
                 self.option(key.strip().lower(), value.strip(), number)
         elif self.section == "rows":
             if text.partition(" ")[0] in _OPERATIONS or text.partition("\t")[0] in _OPERATIONS:
@@ -338,7 +347,7 @@ class _Walk:
         test = self.test(number)
         if "Test#" in named:
             id = ior.count(named["Test#"], "Test#", place)
-            found = next((test for test in self.run.tests if test.id == id), None)
+            found = self.run.by_id.get(id)
             if found is None:
                 raise refusal(
                     "inconsistent_summary",
@@ -374,6 +383,7 @@ def _scripted_tests_together(runs: list[_Run]) -> list[_Run]:
                 last.tests.append(test)
             last.finished, last.cut_line = run.finished, run.cut_line
             last.warning_lines += run.warning_lines
+            last.fsync_ignored |= run.fsync_ignored
         else:
             joined.append(run)
     return joined
@@ -385,13 +395,15 @@ def _human_bytes(text: str) -> int | None:
     return int(found[1]) * _UNITS[found[2]] if found else None
 
 
-def _setup(test: _Test, command: ior.CommandLine) -> Setup:
+def _setup(test: _Test, command: ior.CommandLine, *, fsync_ignored: bool) -> Setup:
     """Return how a test was set up, from its options, its summary and the command line.
 
     Raises:
         UnreadableDocument: `contradictory_setup`, `bad_number`, `no_io`.
     """
-    setup = Setup(fsync=command.fsync, fsync_ignored=test.fsync_ignored, may_stonewall=command.deadline)
+    setup = Setup(
+        fsync=command.fsync, fsync_ignored=fsync_ignored or test.fsync_ignored, may_stonewall=command.deadline
+    )
 
     def said(key: str) -> str | None:
         return test.options[key][0] if key in test.options else None
@@ -572,7 +584,7 @@ def _told(run: _Run) -> ior_run.Run:
     command = ior.command_line(run.command)
     tests: list[ior_run.Test] = []
     for test in run.tests:
-        setup = _setup(test, command)
+        setup = _setup(test, command, fsync_ignored=run.fsync_ignored)
         tests.append(
             ior_run.Test(
                 id=test.id,
