@@ -809,11 +809,6 @@ class Remarks:
     warning_lines: list[int] = field(default_factory=list)
 
 
-def says_fsync_ignored(line: str) -> bool:
-    """Tell whether a line is the warning that a back end has no fsync."""
-    return _FSYNC_IGNORED.search(line) is not None
-
-
 def note(remarks: Remarks, line: str, number: int) -> bool:
     """Take in a line if it is a remark of IOR's; tell whether it was.
 

@@ -22,6 +22,7 @@ class Test:
         summaries: IOR's statistics by operation, and whether it printed nan in them.
         ranks_seconds: The ranks' own times by operation, repetition and rank.
         incorrect_lines: Lines that tell of wrong data.
+        has_unplaced_bytes: Whether IOR stated bytes really moved that belong to no row.
         time_limit: Whether it might stop before all repetitions (`-T`).
         operations: What it must have measured, as far as that is known.
     """
@@ -32,6 +33,7 @@ class Test:
     summaries: Mapping[Operation, tuple[Summary, bool]]
     ranks_seconds: Mapping[Operation, Mapping[int, Mapping[int, float]]] = field(default_factory=dict)
     incorrect_lines: Sequence[int] = ()
+    has_unplaced_bytes: bool = False
     time_limit: bool = False
     operations: frozenset[Operation] = frozenset()
 
@@ -120,7 +122,7 @@ def _take_operation(
         if summary is not None and not nan:
             if run.has_rows:
                 lacks.missing.append(f"the {operation} rows of test {test.id} are missing")
-            return _from_summary(at, test, operation, summary), []
+            return _from_summary(at, test, operation, summary), _stonewalled(test)
         if limited:
             lacks.skipped = True
         elif test.rows or test.summaries:
@@ -175,6 +177,19 @@ def _lack_doubts(lacks: _Lacks) -> list[Doubt]:
     return doubts
 
 
+def _stonewalled(test: Test) -> list[Doubt]:
+    """Return the doubt that a time limit ended repetitions of which only statistics are known."""
+    if not (test.setup.may_stonewall or test.has_unplaced_bytes):
+        return []
+    return [
+        Doubt(
+            code=DoubtCode.STONEWALLED,
+            message="A time limit (-D) may have ended the repetitions, and this release does not say what "
+            "each moved; repeat without -D, or use IOR 3.3 or later.",
+        )
+    ]
+
+
 def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) -> Measurement:
     """Return a measurement of which the file has the statistics only, as from IOR 2.10.
 
@@ -205,7 +220,7 @@ def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) 
             "has a mean that does not lie between its smallest and largest bandwidth; post the original.",
             summary.place,
         )
-    planned = setup.planned_bytes if not setup.may_stonewall else None
+    planned = None if _stonewalled(test) else setup.planned_bytes
     if planned is not None and setup.block_bytes and planned % (setup.block_bytes * (setup.ranks or 1)):
         raise refusal(
             "contradictory_setup",

@@ -13,7 +13,7 @@ from service.parsers import ior, ior_run
 from service.parsers.document import Document
 from service.parsers.environment import blanked
 from service.parsers.ior import Figure, Place, Remarks, Row, Setup, Summary, refusal
-from service.parsers.ior_prefix import line_prefix, unprefixed
+from service.parsers.ior_prefix import line_prefix, unprefixed, without_known_prefix
 from service.parsers.measurement import (
     Doubt,
     DoubtCode,
@@ -70,6 +70,7 @@ class _Test:
     summaries: dict[Operation, _SummaryRow] = field(default_factory=dict)
     incorrect_lines: list[int] = field(default_factory=list)
     fsync_ignored: bool = False
+    has_unplaced_bytes: bool = False
     rank_times: dict[tuple[Operation, int], dict[int, list[float | None]]] = field(default_factory=dict)
 
 
@@ -114,7 +115,7 @@ class _Walk:
         self.section = "outside"  # outside, head, options, rows, summary
         self.columns: list[str] = []
         self.prefix: re.Pattern[str] | None = None
-        self.fsync_ignored = False
+        self.before = Remarks()
 
     @property
     def run(self) -> _Run:
@@ -136,8 +137,8 @@ class _Walk:
             self.begin_run(received, banner, number)
             return
         if self.section == "outside":
-            # IOR checks its options before it prints the banner.
-            self.fsync_ignored |= ior.says_fsync_ignored(received)
+            # IOR checks its options, and warns of them, before it prints the banner.
+            ior.note(self.before, without_known_prefix(received).strip(), number)
             return
         line = unprefixed(received, self.prefix).rstrip()
         text = line.strip()
@@ -145,6 +146,7 @@ class _Walk:
             return
         if _END_OF_RUN.match(text):
             self.structural()
+            self.leave_test()
             self.run.finished = True
             self.section = "outside"
         elif text.startswith(("access,bw(MiB/s)", '"Command line":')):
@@ -215,13 +217,23 @@ class _Walk:
     def begin_run(self, received: str, banner: re.Match[str], number: int) -> None:
         before = received[: banner.start()]
         self.prefix = line_prefix(before)
-        self.runs.append(_Run(version=banner[1], line=number, fsync_ignored=self.fsync_ignored))
-        self.fsync_ignored = False
+        self.leave_test()
+        run = _Run(version=banner[1], line=number, fsync_ignored=self.before.fsync_ignored)
+        run.warning_lines += self.before.warning_lines
+        self.runs.append(run)
+        self.before = Remarks()
         self.remarks = Remarks()
         self.section = "head"
 
+    def leave_test(self) -> None:
+        """Note byte counts that belong to no row, as IOR 2.10 prints them."""
+        if self.runs and self.run.tests and self.remarks.moved_bytes:
+            self.run.tests[-1].has_unplaced_bytes = True
+        self.remarks.moved_bytes = []
+
     def begin_test(self, id: int, number: int) -> None:
         self.structural()
+        self.leave_test()
         tests = self.run.tests
         if tests and tests[-1].id == id and not tests[-1].rows and not tests[-1].options:
             return
@@ -324,9 +336,11 @@ class _Walk:
         if operation is None:
             return
         place = Place(line=number)
-        if cells[-1] == "EXCEL":
-            cells.pop()
         columns = self.columns
+        if self.run.version.startswith("2.") and "Mean(s)" in columns and cells[-1] == "EXCEL":
+            # With -v it adds columns whose headings hold spaces.
+            columns = columns[: columns.index("Mean(s)") + 1]
+            cells = cells[: min(len(cells) - 1, len(columns))]
         if len(cells) > len(columns) and columns[-2:] == ["API", "RefNum"]:
             # Old releases print the back end's version behind its name.
             cells = [*cells[: len(columns) - 2], " ".join(cells[len(columns) - 2 : -1]), cells[-1]]
@@ -546,6 +560,7 @@ def parse(document: Document) -> Record:
     walk = _Walk()
     for number, line in enumerate(lines, start=1):
         walk.take(line, number)
+    walk.leave_test()
     runs = _scripted_tests_together(walk.runs)
     made: list[Measurement] = []
     doubts: list[Doubt] = []
@@ -593,6 +608,7 @@ def _told(run: _Run) -> ior_run.Run:
                 summaries={operation: _statistics(row) for operation, row in test.summaries.items()},
                 ranks_seconds={operation: _rank_seconds(test, operation, setup) for operation in Operation},
                 incorrect_lines=test.incorrect_lines,
+                has_unplaced_bytes=test.has_unplaced_bytes,
                 time_limit=command.time_limit,
                 operations=command.operations,
             )

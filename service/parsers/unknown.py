@@ -29,6 +29,10 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "It looks like fio's text or terse output, which is not read here.",
         ),
         (
+            r"^\"?access\"?[;\t]\"?bw\(MiB/s\)",
+            "It looks like IOR's CSV saved again with other separators; post the file as IOR wrote it.",
+        ),
+        (
             r"^\s{0,40}access\s{1,20}bw\(MiB/s\)|^Summary of all tests:",
             "It looks like a part of IOR's output without the line `IOR-…: MPI Coordinated Test of "
             "Parallel I/O` that begins it; post the whole.",

@@ -1,7 +1,9 @@
 """The register of formats: recognition by content, and what is said of documents that are none of them."""
 
 import random
+import sys
 from collections.abc import Callable
+from types import FrameType
 
 import pytest
 
@@ -111,3 +113,58 @@ def test_a_damaged_file_is_read_or_refused_and_nothing_else(path: object) -> Non
         for each in made.measurements or []:
             assert each.repetitions
             assert all((repetition.gb_per_second or 1) > 0 for repetition in each.repetitions)
+
+
+def _calls(data: bytes) -> int:
+    """Return how many functions, Python's and C's, it takes to read a document."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        outcome(data)
+    finally:
+        sys.setprofile(before)
+    return calls
+
+
+def _tests(count: int) -> bytes:
+    """Return a text output of so many tests."""
+    text = content("ior-4.0-posix-fpp-2nodes-write-read-3reps.txt").decode()
+    head, _, rest = text.partition("TestID              : 0\n")
+    test, _, end = rest.partition("\nSummary of all tests:")
+    return (head + "".join(f"TestID              : {at}\n{test}" for at in range(count)) + end).encode()
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        _tests,
+        lambda count: content("ior-4.0-two-runs-appended.txt") * count,
+        lambda count: content("ior-3.3-posix-fpp-write-read-3reps.json") * count,
+        lambda count: content("ior-4.0-posix-fpp-write-read-3reps.csv") * count,
+        lambda count: content("ior-4.0-rank-details.csv") * count,
+    ],
+    ids=["tests", "runs", "json", "csv", "rank-csv"],
+)
+def test_cost_grows_as_the_size_does(made: Callable[[int], bytes]) -> None:
+    few, many = _calls(made(10)), _calls(made(80))
+    assert many < 8.5 * few
+
+
+@pytest.mark.parametrize(
+    "unit", [" ", "0", '"', "\\", "{", "[", '"Command line": ', ', "Path": "', "IOR-4", "1,"]
+)
+def test_a_line_without_end_is_read_or_refused_soon(unit: str) -> None:
+    # Each of these took minutes if an expression tried every way to share it out.
+    long = (unit * 1_000_000)[:1_000_000].encode()
+    for before in (
+        b"",
+        content("ior-4.0-killed-mid-run.txt"),
+        content("ior-4.0-killed-mid-run.json") + b'\n"',
+    ):
+        outcome(before + long)

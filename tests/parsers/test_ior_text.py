@@ -372,3 +372,72 @@ def test_a_cut_file_never_passes_as_whole(end: int) -> None:
     finished = text.index(b"Finished")
     made = outcome(text[: min(end, finished)])
     assert isinstance(made, UnreadableDocument) or DoubtCode.INCOMPLETE_RUN in codes(made)
+
+
+OLD = "ior-2.10-posix-fpp-write-read-3reps.txt"
+
+
+def test_columns_that_ior_2_10_adds_with_v_are_passed_over() -> None:
+    text = content(OLD).decode()
+    text = text.replace("Mean (s)  \n", "Mean (s)  Op grep #Tasks tPN\n").replace(
+        "   EXCEL", " 4 4 3 1 EXCEL"
+    )
+    record = parse(text.encode())
+    assert [each.gb_per_second for each in measurements(record)] == [
+        each.gb_per_second for each in measurements(parse(content(OLD)))
+    ]
+
+
+def test_segments_of_ior_2_10_come_from_its_pattern() -> None:
+    text = (
+        content(OLD)
+        .decode()
+        .replace("\trepetitions", "\tpattern            = strided (4 segments)\n\trepetitions")
+    )
+    text = text.replace("blocksize          = 32 MiB", "blocksize          = 8 MiB")
+    write = measurements(parse(text.encode()))[0]
+    assert (write.segments, write.block_bytes, write.repetitions[0].bytes) == (4, 8 << 20, 134217728)
+
+
+def test_a_stonewall_of_ior_2_10_leaves_the_bytes_unknown() -> None:
+    warning = "WARNING: Using actual aggregate bytes moved = 100663296\n"
+    record = parse(changed(OLD, ("\nOperation", f"\n{warning}\nOperation")))
+    write = measurements(record)[0]
+    assert {each.bytes for each in write.repetitions} == {None}
+    assert write.total_seconds is None
+    assert DoubtCode.STONEWALLED in codes(record)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        ("1455.82", "1555.82", "inconsistent_summary"),
+        ("1373.83", "1473.83", "inconsistent_summary"),
+        ("0.09333", "0.19333", "inconsistent_summary"),
+        ("1455.82", "-1455.82", "bad_number"),
+    ],
+)
+def test_a_table_of_ior_2_10_that_cannot_be_true_is_refused(old: str, new: str, code: str) -> None:
+    text = content(OLD).decode()
+    row = next(line for line in text.splitlines() if line.startswith("write"))
+    rejected_at(text.replace(row, row.replace(old, new, 1)).encode(), code, "write")
+
+
+def test_a_warning_before_the_banner_is_ior_s() -> None:
+    warning = b"WARNING: More tasks requested (16) than available (8), running with 8 tasks.\n"
+    assert DoubtCode.IOR_WARNING in codes(parse(warning + content(TWO_NODES)))
+
+
+def test_rows_lost_from_under_a_summary_are_an_incomplete_run() -> None:
+    lines = [
+        line for line in lines_of(TWO_NODES) if not re.match(r"(write|read) +\S+ +\S+ +\S+ +32768", line)
+    ]
+    record = parse("\n".join(lines).encode())
+    assert DoubtCode.INCOMPLETE_RUN in codes(record)
+    assert {each.gb_per_second for write in measurements(record) for each in write.repetitions} == {None}
+
+
+def test_a_table_of_nan_alone_has_no_results() -> None:
+    data = re.sub(rb"(?m)^(write|read) +[\d.]+ +[\d.]+ +[\d.]+", rb"\1 nan nan nan", content(OLD))
+    assert refused(data).code == "no_results"
+    assert refused(data.replace(b"nan", b"0.00")).code == "bad_number"
