@@ -248,11 +248,11 @@ class _Walk:
 
     def begin_rows(self, text: str, number: int) -> None:
         columns = text.split()
-        if "total(s)" not in columns or columns[0] != "access" or len(set(columns)) != len(columns):
+        if not {"bw(MiB/s)", "total(s)"} <= set(columns) or len(set(columns)) != len(columns):
             raise refusal(
                 "unknown_columns",
-                "heads a table of results that lacks the column total(s) or has one twice; post IOR's own "
-                "output.",
+                "heads a table of results that lacks bandwidth or total time, or has a column twice; post "
+                "IOR's own output.",
                 Place(line=number),
             )
         self.test(number).heading = columns
