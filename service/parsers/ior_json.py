@@ -509,15 +509,14 @@ def _setup(
             _place(*of_options, "access"),
         )
     setup.file_per_process = access if shared is None else bool(shared)
-    apis = {
-        ior.api_name(said): place
-        for said, place in (
-            (parameters.get("api"), (*of_parameters, "api")),
-            (options.get("api"), (*of_options, "api")),
-            *((summary.get("API"), (*place, "API")) for summary, _, place in summaries.values()),
-        )
-        if isinstance(said, str) and said.strip()
-    }
+    apis: dict[str | None, _Path] = {}
+    for said, place in (
+        (parameters.get("api"), (*of_parameters, "api")),
+        (options.get("api"), (*of_options, "api")),
+        *((summary.get("API"), (*place, "API")) for summary, _, place in summaries.values()),
+    ):
+        if isinstance(said, str) and said.strip():
+            apis.setdefault(ior.api_name(said), place)
     for name, place in apis.items():
         setup.api = name
         ior.refuse_no_io(setup, _place(*place), dry_run=False)

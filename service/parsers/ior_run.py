@@ -128,6 +128,8 @@ def _take_operation(
         elif test.rows or test.summaries:
             lacks.missing.append(f"test {test.id} has no {operation}")
         return None
+    if setup.repetitions is None:
+        lacks.missing.append(f"test {test.id} does not say how many repetitions were asked for")
     whole = not gap and len(rows) == (setup.repetitions or len(rows))
     if not whole and limited:
         lacks.skipped = True

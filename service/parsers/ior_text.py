@@ -568,10 +568,11 @@ def parse(document: Document) -> Record:
         ior_run.take(at, _told(run), made, doubts)
     if not made:
         last = runs[-1]
+        why = f" (line {last.warning_lines[0]} tells why)" if last.warning_lines else ""
         raise UnreadableDocument(
             "no_results",
-            "No repetition of a write or read had finished when this IOR output ended; post the output of "
-            "a whole run.",
+            f"No repetition of a write or read had finished when this IOR output ended{why}; post that of a "
+            "whole run.",
             line=last.warning_lines[0] if last.warning_lines else last.line,
         )
     if len(runs) > 1:

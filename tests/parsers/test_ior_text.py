@@ -257,6 +257,11 @@ def test_a_stonewall_known_from_its_limit_alone_is_doubted() -> None:
     assert moved == pytest.approx([200278016, 79691776], rel=5e-3)
 
 
+def test_a_set_up_that_lost_its_repetitions_is_an_incomplete_run() -> None:
+    record = parse(changed(IO500, ("repetitions         : 1\n", "")))
+    assert DoubtCode.INCOMPLETE_RUN in codes(record)
+
+
 # What is refused
 
 
@@ -331,6 +336,10 @@ def test_the_dummy_back_end_is_no_io() -> None:
 
 def test_a_dry_run_is_no_io() -> None:
     assert refused(changed(TWO_NODES, (" -e ", " -e -O dryRun=1 "))).code == "no_io"
+
+
+def test_a_heading_without_the_bandwidth_is_refused() -> None:
+    rejected_at(changed(TWO_NODES, ("bw(MiB/s)", "bw(MiB/s)x")), "unknown_columns", "access")
 
 
 def test_a_test_that_comes_twice_is_refused() -> None:
