@@ -327,7 +327,7 @@ def test_a_document_for_no_scenario_is_not_found(client: TestClient, application
     assert _stored(application) == (0, 0)
 
 
-@pytest.mark.parametrize("id_", [NOWHERE, "none", "0", "{%s}" % NOWHERE, NOWHERE.replace("-", "")])
+@pytest.mark.parametrize("id_", [NOWHERE, "none", "0", "{" + NOWHERE + "}", NOWHERE.replace("-", "")])
 @pytest.mark.parametrize("rest", ["", "/document"])
 def test_a_run_that_is_not_there_is_not_found(stored_on_sqlite: TestClient, id_: str, rest: str) -> None:
     problem(stored_on_sqlite.get(f"/v1/benchmark-runs/{id_}{rest}"), 404, "not-found")

@@ -60,9 +60,19 @@ def test_a_method_that_a_path_has_not_is_told_all_that_it_has(
 
 @pytest.mark.parametrize(
     "path",
-    ["/v1", "/v1/", "/v1/scenarios/", "/v2/scenarios", "/V1/scenarios", "/v1//scenarios", "/favicon.ico"]
-    + ["/v1/sizings/1", "/problems/", "/docs/", "/docs/nothing.js", "/docs/..%2f..%2fapp.py", "/%2e%2e/x"]
-    + [f"/v1/scenarios/{NOWHERE}/sizing/1", "/v1/benchmark-runs", "/v1/presets", "/" + "x" * 5000],
+    [
+        *(
+            "/v1",
+            "/v1/",
+            "/v1/scenarios/",
+            "/v2/scenarios",
+            "/V1/scenarios",
+            "/v1//scenarios",
+            "/v1/sizings/1",
+        ),
+        *("/problems/", "/docs/", "/docs/nothing.js", "/docs/..%2f..%2fapp.py", "/%2e%2e/x", "/favicon.ico"),
+        *(f"/v1/scenarios/{NOWHERE}/sizing/1", "/v1/benchmark-runs", "/v1/presets", "/" + "x" * 5000),
+    ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_what_is_nowhere_is_not_found(stateless: TestClient, path: str, method: str) -> None:
