@@ -6,6 +6,7 @@ from service import __version__
 from service.errors import Fault, Unsatisfiable
 from service.sizing import bandwidth, capacity, checkpoint, cost, failures, goodput, interval, presets
 from service.sizing.explain import explain
+from service.sizing.formulas import restart_with_load
 from service.sizing.sizing import (
     Blocking,
     Capacity,
@@ -106,6 +107,15 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         amount = bandwidth.read_bytes(
             checkpoint_bytes=job.checkpoint_bytes, read_amplification=spec.restore.read_amplification
         )
+        if amount > INT64_MAX:
+            raise Unsatisfiable(
+                Fault(
+                    "#/restore/read_amplification",
+                    "too_large",
+                    f"A restart would read more than {INT64_MAX} bytes (9.2 EB), which is beyond this service: "
+                    f"give at most {INT64_MAX / job.checkpoint_bytes:.4g}.",
+                )
+            )
         required = bandwidth.read_bandwidth(read_bytes=amount, target_seconds=spec.restore.target_seconds)
         read = Read(
             bytes=round(amount),
@@ -226,11 +236,14 @@ def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning])
                 "A checkpoint of less than a byte: check parameters and bytes_per_parameter.",
             )
         )
+    total = float(
+        round(total)
+    )  # whole bytes, so that the figures can be checked by hand from those in the answer
     nodes = checkpoint.node_count(gpus=cluster.gpus, gpus_per_node=cluster.gpus_per_node)
     writers = shards.writers or cluster.gpus
     skew = 1.0
     if shards.largest_shard_bytes is not None:
-        if not total / writers - 1.0 <= shards.largest_shard_bytes <= total + 1.0:
+        if not total / writers - 1.0 <= shards.largest_shard_bytes <= total:
             raise Unsatisfiable(
                 Fault(
                     "#/shards/largest_shard_bytes",
@@ -266,7 +279,9 @@ def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning])
         files=checkpoint.file_count(writers=writers, files_per_writer=shards.files_per_writer),
         skew=skew,
         largest_shard_bytes=checkpoint.largest_shard(checkpoint_bytes=total, writers=writers, skew=skew),
-        node_share_bytes=checkpoint.largest_node_share(checkpoint_bytes=total, nodes=nodes, skew=skew),
+        node_share_bytes=checkpoint.largest_node_share(
+            checkpoint_bytes=total, nodes=nodes, writers=writers, skew=skew
+        ),
         buffers=spec.save.staging_buffers or 1,
         mtbf_seconds=mtbf_seconds,
         gpu_hour_usd=price,
@@ -297,7 +312,15 @@ def _stall(job: _Job) -> tuple[float | None, str]:
         return save.blocking_seconds, "#/save/blocking_seconds"
     if save.overhead_fraction is not None:
         return None, "#/save/overhead_fraction"
-    return _save_transfer(job).seconds, "#/storage/write_gb_per_second"
+    transfer = _save_transfer(job)
+    return transfer.seconds, _LIMITING_FIELD[transfer.limited_by]
+
+
+_LIMITING_FIELD = {
+    bandwidth.Limit.AGGREGATE_BANDWIDTH: "#/storage/write_gb_per_second",
+    bandwidth.Limit.NODE_BANDWIDTH: "#/storage/node_gb_per_second",
+    bandwidth.Limit.FILE_CREATES: "#/storage/file_creates_per_second",
+}
 
 
 def _save_transfer(job: _Job) -> bandwidth.Transfer:
@@ -340,7 +363,10 @@ _RULES_AT_OVERHEAD = {
 def _no_useful_time(job: _Job, interval_seconds: float, blocking_seconds: float, pointer: str) -> Fault:
     rule = job.spec.interval.rule
     if rule is IntervalRule.FIXED:
-        cure = f"save less often than every {interval_seconds:g} s, or faster"
+        cure = (
+            f"let saves start more than {blocking_seconds:.6g} s apart, or finish one in less than "
+            f"{interval_seconds:.6g} s"
+        )
     else:
         cure = (
             f"the rule {rule} gives no time to train from twice the mean time between failures on "
@@ -381,7 +407,7 @@ def _write(job: _Job, interval_seconds: float, blocking_seconds: float) -> tuple
             required = bandwidth.persist_bandwidth(
                 checkpoint_bytes=total, interval_seconds=interval_seconds, headroom=headroom
             )
-            lag = bandwidth.durable_lag(checkpoint_bytes=total, write_gb_per_second=required)
+            lag = bandwidth.durable_lag(interval_seconds=interval_seconds, headroom=headroom)
     else:
         required = minimum = bandwidth.sync_write_bandwidth(
             checkpoint_bytes=total, blocking_seconds=blocking_seconds
@@ -521,17 +547,16 @@ def _warn_of_operation(
 
 
 def _collision(job: _Job, operation: _Operation, pointer: str) -> SizingWarning:
-    more_buffers = (
-        ", a second staging buffer"
-        if job.buffers == 1 and operation.durable_lag_seconds <= operation.interval.seconds
-        else ""
-    )
+    interval_seconds, lag_seconds = operation.interval.seconds, operation.durable_lag_seconds
+    one_buffer = job.buffers == 1
+    window = interval_seconds - (operation.blocking.seconds if one_buffer else 0.0)
+    more_buffers = ", a second staging buffer" if one_buffer and lag_seconds <= interval_seconds else ""
     return SizingWarning(
         code=WarningCode.SAVES_COLLIDE,
         pointer=pointer,
-        message=f"A save takes {operation.durable_lag_seconds:.6g} s to become durable, so the next one waits and "
-        f"the interval of {operation.interval.seconds:.6g} s becomes {operation.period_seconds:.6g} s. Ways out: more "
-        f"persist bandwidth{more_buffers}, or a longer interval.",
+        message=f"A save takes {lag_seconds:.6g} s to become durable, so the next one waits and the interval of "
+        f"{interval_seconds:.6g} s becomes {operation.period_seconds:.6g} s. Ways out: storage that makes it durable "
+        f"within {window:.6g} s{more_buffers}, or an interval of at least {operation.period_seconds:.6g} s.",
     )
 
 
@@ -678,7 +703,11 @@ def _delivered(
             limited_by=transfer.limited_by,
         )
         if load_seconds is not None:
-            restart_seconds += transfer.seconds - load_seconds
+            restart_seconds = restart_with_load(
+                restart_seconds=restart_seconds,
+                specified_load_seconds=load_seconds,
+                load_seconds=transfer.seconds,
+            )
             restart = Restart(seconds=restart_seconds, load_seconds=transfer.seconds)
         else:
             warnings.append(
@@ -692,9 +721,14 @@ def _delivered(
     space, reasons = None, []
     if storage.usable_tb is not None:
         space = _delivered_capacity(job, storage.usable_tb, interval_seconds)
-        if space.hot_peak_fraction is not None and space.hot_peak_fraction > 1.0:
+        copies = spec.retention.hot_copies if spec.retention is not None else 1
+        if space.copies_that_fit < copies:
+            needed = capacity.peak_bytes(
+                checkpoint_bytes=job.checkpoint_bytes, copies=copies, protection_fraction=0.0
+            )
             reasons.append(
-                f"the kept copies and the one in flight take {space.hot_peak_fraction:.3g} times the usable space"
+                f"the {copies} kept and the checkpoint in flight take {needed / TB:.6g} TB, and "
+                f"{storage.usable_tb:.6g} TB are usable"
             )
     if write is None and read is None:
         return Delivered(feasible=not reasons, reason=_sentence(reasons), capacity=space)
@@ -717,7 +751,7 @@ def _delivered(
         )
     operation = _operate(job, interval_seconds, blocking_seconds, lag_seconds, restart_seconds)
     if operation.interval.effective_seconds is not None and write is not None:
-        warnings.append(_collision(job, operation, "#/storage/write_gb_per_second"))
+        warnings.append(_collision(job, operation, _LIMITING_FIELD[write.limited_by]))
     return Delivered(
         feasible=not reasons,
         reason=_sentence(reasons),
@@ -733,9 +767,9 @@ def _delivered(
 
 
 def _delivered_capacity(job: _Job, usable_tb: float, interval_seconds: float) -> DeliveredCapacity:
-    usable, kept = usable_tb * TB, job.spec.retention
+    usable, kept = float(round(usable_tb * TB)), job.spec.retention
     return DeliveredCapacity(
-        usable_bytes=round(usable),
+        usable_bytes=int(usable),
         copies_that_fit=int(
             capacity.copies_that_fit(usable_bytes=usable, checkpoint_bytes=job.checkpoint_bytes)
         ),
