@@ -7,7 +7,7 @@
 import pytest
 
 from service.sizing.interval import daly_interval, exact_interval
-from tests.sizing.scenarios import sized
+from tests.sizing.scenarios import Body, sized
 
 STALL_TABLE = [
     (4096, 120, 8.7, 8.4),
@@ -26,7 +26,7 @@ STALL_TABLE = [
 def test_stall_prints_this_waste_and_the_exact_model_gives_less(
     gpus: int, blocking_seconds: float, first_order: float, exact: float
 ) -> None:
-    blocks = {
+    blocks: Body = {
         "cluster": {"gpus": gpus},
         "failures": {"mtbf_hours": 3.1, "mtbf_gpus": 16384},
         "save": {"mode": "sync", "blocking_seconds": blocking_seconds},
@@ -47,7 +47,7 @@ def test_stall_prints_this_time_between_failures(gpus: int, hours: float) -> Non
 
 @pytest.mark.parametrize("failures", [{"mtbf_hours": 3.1, "mtbf_gpus": 16384}, None])
 def test_stall_has_a_failure_every_47_minutes_on_65536_gpus(failures: dict[str, float] | None) -> None:
-    blocks = {"failures": failures} if failures else {}
+    blocks: Body = {"failures": failures} if failures else {}
     minutes = sized(cluster={"gpus": 65536}, **blocks).failures.mtbf_seconds / 60
     assert minutes == pytest.approx(47, abs=0.65)
 
