@@ -8,6 +8,7 @@ import json
 import math
 import re
 import sys
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -75,20 +76,42 @@ def _refuse(_name: str) -> NoReturn:
 
 
 def _integer(digits: str) -> float:
-    return int(digits) if len(digits) <= _LONGEST_INTEGER else math.inf
+    if len(digits) <= _LONGEST_INTEGER:
+        return int(digits)
+    return -math.inf if digits.startswith("-") else math.inf
 
 
 _quick = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
 _slow = json.JSONDecoder(object_pairs_hook=_Pairs, parse_constant=_Constant, parse_int=_integer)
+_long = json.JSONDecoder(parse_int=_integer)
 
 
-def loads(text: str, *, finite: bool = True) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _repeats(key: str, value: object, before: object, repeatable: Collection[str]) -> bool:
+    return key in repeatable and type(value) is type(before) and value == before
+
+
+def _quick_with_repeats(repeatable: Collection[str]) -> json.JSONDecoder:
+    """Return a reader that lets the named keys stand again in an object where their values are equal."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in made and not _repeats(key, value, made[key], repeatable):
+                raise _Seen
+            made[key] = value
+        return made
+
+    return json.JSONDecoder(object_pairs_hook=once, parse_constant=_refuse)
+
+
+def loads(text: str, *, finite: bool = True, repeatable: Collection[str] = ()) -> Any:  # noqa: ANN401 - whatever JSON holds
     """Return the value that a JSON text holds.
 
     Args:
         text: The whole document.
-        finite: Refuse a number too large for a float; without it, it is read as infinity (an integer as
-            itself, up to thousands of digits), for a caller who checks every number himself and can say more.
+        finite: Refuse a number too large for a float; without it, it is read as infinity (an integer of up to
+            thousands of digits as itself), for a caller who checks every number himself and can say more.
+        repeatable: Keys that an object may hold again, if with an equal value: a flaw of some tools.
 
     Raises:
         JsonFault: The text is not JSON, holds a key twice, a number that is not finite, or nests deeper
@@ -97,15 +120,14 @@ def loads(text: str, *, finite: bool = True) -> Any:  # noqa: ANN401 - whatever 
     if text.count("[") + text.count("{") > MAX_DEPTH:
         _check_depth(text)
     try:
-        value = _quick.decode(text)
-    except _Seen:
-        _locate(text)
+        value = (_quick_with_repeats(repeatable) if repeatable else _quick).decode(text)
     except json.JSONDecodeError as error:
         raise JsonFault(
             "not_json", f"Line {error.lineno}, column {error.colno}: {error.msg}.", line=error.lineno
         ) from None
-    except ValueError:  # an integer of thousands of digits
-        _locate(text)
+    except (_Seen, ValueError):  # ValueError: an integer of thousands of digits
+        _locate(text, repeatable, finite=finite)
+        value = _long.decode(text)
     if _SURROGATE.search(text):
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -114,7 +136,7 @@ def loads(text: str, *, finite: bool = True) -> Any:  # noqa: ANN401 - whatever 
                 "not_json", "A string holds half of a surrogate pair (U+D800 to U+DFFF)."
             ) from None
     if finite and _OVERFLOWS.search(text):
-        _locate(text)
+        _locate(text, repeatable, finite=finite)
     return value
 
 
@@ -131,7 +153,7 @@ def _check_depth(text: str) -> None:
             raise JsonFault("too_deep", f"The document nests deeper than {MAX_DEPTH} levels.")
 
 
-def _locate(text: str) -> None:
+def _locate(text: str, repeatable: Collection[str], *, finite: bool) -> None:
     """Raise the first fault that the quick reader cannot place, if there is one."""
     try:
         root = _slow.decode(text)
@@ -149,20 +171,20 @@ def _locate(text: str) -> None:
                     f"{name} is not a JSON number; leave out what is unknown.",
                     pointer=pointer(*place),
                 )
-            case float() | int() if not abs(value) <= sys.float_info.max:
+            case float() | int() if finite and not abs(value) <= sys.float_info.max:
                 raise JsonFault(
                     "non_finite_number", "The number is too large to be one.", pointer=pointer(*place)
                 )
             case _Pairs(pairs):
-                seen: set[str] = set()
-                for key, _ in pairs:
-                    if key in seen:
+                seen: dict[str, Any] = {}
+                for key, item in pairs:
+                    if key in seen and not _repeats(key, item, seen[key], repeatable):
                         raise JsonFault(
                             "duplicate_key",
                             f"The key {key[:80]!r} stands twice in one object.",
                             pointer=pointer(*place, key),
                         )
-                    seen.add(key)
+                    seen[key] = item
                 waiting.extend(((*place, key), item) for key, item in reversed(pairs))
             case list():
                 waiting.extend(((*place, at), item) for at, item in reversed(list(enumerate(value))))

@@ -4,9 +4,9 @@ The rules of the API are here once: unknown fields are refused, null means absen
 `4.05e11` is an integer.
 """
 
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 Absent: TypeAlias = None
 """The type of a field left out: what is unknown is absent from an answer, and null in a request means absent."""
@@ -23,6 +23,10 @@ def _whole(value: object) -> object:
 
 WHOLE = BeforeValidator(_whole)
 """Stands last in the annotation of an integer: the bounds before it stay those of a plain integer."""
+
+
+Flag = Annotated[bool, Field(strict=True)]
+"""A JSON boolean, and nothing that merely reads like one."""
 
 
 class Incoming(BaseModel):

@@ -55,6 +55,19 @@ def test_a_key_that_stands_twice_is_named(text: str, pointer: str) -> None:
     assert (fault.code, fault.pointer) == ("duplicate_key", pointer)
 
 
+def test_a_key_that_may_repeat_must_say_the_same() -> None:
+    same = '{"a": [1], "b": 2, "a": [1]}'
+    assert strict_json.loads(same, repeatable={"a"}) == {"a": [1], "b": 2}
+    for text, pointer in (
+        ('{"a": 1, "a": 1.0}', "#/a"),
+        ('{"a": 1, "a": 2}', "#/a"),
+        ('{"b": 1, "b": 1}', "#/b"),
+    ):
+        with pytest.raises(JsonFault) as caught:
+            strict_json.loads(text, repeatable={"a"})
+        assert (caught.value.code, caught.value.pointer) == ("duplicate_key", pointer)
+
+
 @pytest.mark.parametrize("finite", [True, False])
 @pytest.mark.parametrize("name", ["NaN", "Infinity", "-Infinity"])
 def test_names_of_numbers_that_are_none_are_refused_in_their_place(name: str, finite: bool) -> None:
@@ -94,6 +107,18 @@ def test_a_number_within_floats_is_read_however_it_is_written(number: str) -> No
 
 def test_a_caller_who_checks_numbers_himself_gets_infinity() -> None:
     assert strict_json.loads('{"a": -1e999}', finite=False) == {"a": -math.inf}
+    digits = "9" * 5000
+    assert strict_json.loads(f'{{"a": [{digits}, -{digits}, 7]}}', finite=False) == {
+        "a": [math.inf, -math.inf, 7]
+    }
+
+
+def test_a_caller_who_checks_numbers_himself_is_told_of_what_else_is_wrong() -> None:
+    for text, pointer in (
+        ('{"a": 1e999, "b": NaN}', "#/b"),
+        ('{"a": ' + "9" * 5000 + ', "b": 1, "b": 2}', "#/b"),
+    ):
+        assert _fault(text, finite=False).pointer == pointer
 
 
 def test_an_integer_of_thousands_of_digits_beside_another_fault_is_still_a_json_fault() -> None:

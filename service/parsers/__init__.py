@@ -1,1 +1,58 @@
-"""A tool's bytes in, measurements out. Pure."""
+"""The register of formats: how each is recognised, and which parser reads it.
+
+To add a format, write one module with `recognises(document)` and `parse(document)`, and give it one line in
+`FORMATS`. The first format that recognises a document reads it, so the narrow ones stand before the wide.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from service.errors import UnreadableDocument
+from service.parsers import dcp_timing, ior_csv, ior_json, ior_rank_csv, ior_text
+from service.parsers.document import Document, read
+from service.parsers.environment import without_environment
+from service.parsers.measurement import Record
+from service.parsers.unknown import looks_like
+
+__all__ = ["FORMATS", "Document", "Format", "parse", "read", "without_environment"]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One kind of document.
+
+    Attributes:
+        name: As `Record.format` and the API show it.
+        recognises: Whether a document is of this kind, by its content; quick, and never raises.
+        parse: What it holds; raises UnreadableDocument where it cannot be used.
+    """
+
+    name: str
+    recognises: Callable[[Document], bool]
+    parse: Callable[[Document], Record]
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("dcp-timing", dcp_timing.recognises, dcp_timing.parse),
+    Format("ior-json", ior_json.recognises, ior_json.parse),
+    Format("ior-rank-csv", ior_rank_csv.recognises, ior_rank_csv.parse),
+    Format("ior-csv", ior_csv.recognises, ior_csv.parse),
+    Format("ior-text", ior_text.recognises, ior_text.parse),
+)
+
+
+def parse(data: bytes) -> Record:
+    """Return what a document holds, whatever its format.
+
+    Args:
+        data: The body as it was received.
+
+    Raises:
+        UnreadableDocument: `empty`, `binary`, `unknown_format`, or what the format's parser finds wrong.
+    """
+    document = read(data)
+    for known in FORMATS:
+        if known.recognises(document):
+            return known.parse(document)
+    names = ", ".join(known.name for known in FORMATS)
+    raise UnreadableDocument("unknown_format", f"{looks_like(document)} Accepted are: {names}.")

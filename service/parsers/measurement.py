@@ -78,10 +78,13 @@ class Doubt(Outgoing):
 
 
 class Spread(Outgoing):
-    """A figure over the repetitions of one measurement: arithmetic mean, median, least and largest."""
+    """A figure over the repetitions of one measurement: arithmetic mean, median, least and largest.
+
+    The median is absent where a tool tells only the other three.
+    """
 
     mean: float
-    median: float
+    median: float | Absent = None
     min: float
     max: float
 
@@ -164,6 +167,38 @@ class Measurement(Outgoing):
     gb_per_second: Spread | Absent = None
     per_second: Spread | Absent = None
     total_seconds: Spread | Absent = None
+
+
+ENOUGH_REPETITIONS = 3
+WIDE_SPREAD_FRACTION = 0.25
+"""From here on (max - min) / mean of the repetitions is a doubt."""
+
+
+def repetition_doubts(measurements: Sequence[Measurement]) -> list[Doubt]:
+    """Return the doubts that any tool's repetitions can raise: too few of them, or too far apart."""
+    doubts: list[Doubt] = []
+    for at, measurement in enumerate(measurements):
+        count = len(measurement.repetitions)
+        if count < ENOUGH_REPETITIONS:
+            doubts.append(
+                Doubt(
+                    code=DoubtCode.FEW_REPETITIONS,
+                    measurement=at,
+                    message=f"The {measurement.operation} figure rests on {count} finished "
+                    f"repetition{'' if count == 1 else 's'}; measure at least {ENOUGH_REPETITIONS}.",
+                )
+            )
+        rate = measurement.gb_per_second or measurement.per_second
+        if rate is not None and (rate.max - rate.min) > WIDE_SPREAD_FRACTION * rate.mean:
+            doubts.append(
+                Doubt(
+                    code=DoubtCode.WIDE_SPREAD,
+                    measurement=at,
+                    message=f"The {measurement.operation} rates lie {(rate.max - rate.min) / rate.mean:.0%} "
+                    "of their mean apart; repeat the run on a quiet system, with more repetitions.",
+                )
+            )
+    return doubts
 
 
 class DcpOperation(Outgoing):

@@ -1,0 +1,266 @@
+"""Benchmark runs: a tool's document as the raw body, read, kept beside its normalised form, answered with a receipt."""
+
+import hashlib
+import re
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+from uuid import UUID, uuid4
+
+from fastapi import APIRouter, Query, Request, Response
+from pydantic import AwareDatetime, BeforeValidator
+from starlette.concurrency import run_in_threadpool
+
+from service import parsers
+from service.api.bodies import StrictRoute, read_body
+from service.api.dependencies import RunId, ScenarioId, UseDatabase, UseSettings, now
+from service.api.examples import UPLOADS
+from service.api.paging import Cursor, Limit, link_next, read_position, write_cursor
+from service.api.preconditions import IfMatch, IfNoneMatch, entity_tag, not_modified, required_version
+from service.api.problems import Refused, describes, summary
+from service.errors import Fault, Stale
+from service.parsers.measurement import Record
+from service.parsers.run import BenchmarkRun, Condition, StatedNodesDiffer, with_stated_nodes
+from service.store import benchmark_runs, scenarios
+from service.store.database import Database
+from service.wire import Absent, Outgoing
+
+router = APIRouter(tags=["benchmark-runs"], route_class=StrictRoute)
+
+CLOCK_TOLERANCE = timedelta(days=1)
+"""How far a clock elsewhere may run ahead of ours before a run's time is taken for a mistake."""
+
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
+
+
+def _instant(value: object) -> object:
+    """Refuse what is no RFC 3339 instant: a bare number would be read as seconds since 1970."""
+    if isinstance(value, str):
+        # In a query string an unescaped + is a space.
+        value = re.sub(r" (?=\d\d:\d\d$)", "+", value)
+        if not _RFC_3339.fullmatch(value):
+            raise ValueError("give a time with its zone, such as 2026-11-29T10:00:00Z")
+    return value
+
+
+StorageLabel = Annotated[
+    str | None,
+    Query(
+        min_length=1,
+        max_length=128,
+        pattern=r"^[^\x00-\x1f\x7f]+$",
+        description="Which storage was measured.",
+    ),
+]
+Conditions = Annotated[
+    list[Condition] | None, Query(description="The state of the storage meanwhile; may be repeated.")
+]
+Note = Annotated[
+    str | None,
+    Query(max_length=2000, pattern=r"^[^\x00]*$", description="Anything worth keeping with the run."),
+]
+RanAt = Annotated[
+    AwareDatetime | None,
+    BeforeValidator(_instant),
+    Query(description="When the run took place, with a time zone; goes before the file's own time."),
+]
+Nodes = Annotated[
+    int | None,
+    Query(ge=1, le=10_000_000, description="How many nodes took part, where the file does not say."),
+]
+
+
+class BenchmarkRunPage(Outgoing):
+    """Some runs of a scenario, the first received first."""
+
+    items: list[BenchmarkRun]
+    next_cursor: str | Absent = None
+    """The `cursor` of the next page; absent on the last."""
+
+
+UPLOAD_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "The document as the tool wrote it. The content decides; its declared type is ignored.",
+        "content": {
+            "application/octet-stream": {
+                "schema": {"type": "string", "format": "binary"},
+                "examples": UPLOADS,
+            }
+        },
+    }
+}
+
+
+@router.post(
+    "/v1/scenarios/{scenario_id}/benchmark-runs",
+    status_code=201,
+    response_model_exclude_none=True,
+    responses={
+        200: {
+            "model": BenchmarkRun,
+            "description": "The same bytes are stored already: the run as it was first stored.",
+        },
+        **describes(404, 406, 409, 413, 415, 422, 503),
+    },
+    openapi_extra=UPLOAD_BODY,
+)
+async def create_benchmark_run(
+    scenario_id: ScenarioId,
+    request: Request,
+    response: Response,
+    database: UseDatabase,
+    settings: UseSettings,
+    storage_label: StorageLabel = None,
+    conditions: Conditions = None,
+    note: Note = None,
+    ran_at: RanAt = None,
+    nodes: Nodes = None,
+) -> BenchmarkRun:
+    """Post what a benchmark wrote, as it is. It is read, judged for doubts, and kept with its original bytes."""
+    received_at = now()
+    if ran_at is not None and ran_at > received_at + CLOCK_TOLERANCE:
+        fault = Fault("ran_at", "in_the_future", "A run that has taken place has a time that has passed.")
+        raise Refused("invalid-request", summary([fault]), fault)
+    body = await read_body(request, max_bytes=settings.max_document_bytes)
+    tags = {
+        "storage_label": storage_label,
+        "conditions": list(dict.fromkeys(conditions or [])),
+        "note": note,
+        "ran_at": ran_at,
+    }
+    run, created = await run_in_threadpool(_receive, database, scenario_id, body, received_at, tags, nodes)
+    response.status_code = 201 if created else 200
+    response.headers["Location"] = f"/v1/benchmark-runs/{run.id}"
+    response.headers["ETag"] = entity_tag(run.sha256)
+    return run
+
+
+def _receive(
+    database: Database,
+    scenario_id: UUID,
+    body: bytes,
+    received_at: datetime,
+    tags: dict[str, Any],
+    nodes: int | None,
+) -> tuple[BenchmarkRun, bool]:
+    """Read a document and store its run; the parser is done before the transaction opens."""
+    sha256 = hashlib.sha256(body).hexdigest()
+    with database.read() as transaction:
+        scenarios.require(transaction, id=scenario_id)
+        stored = benchmark_runs.find(transaction, scenario_id=scenario_id, sha256=sha256)
+    if stored is not None:
+        return stored, False
+    record = _with_nodes(parsers.parse(body), nodes)
+    if tags["storage_label"] is None:
+        tags["storage_label"] = record.storage_label
+    if tags["ran_at"] is None:
+        tags["ran_at"] = record.ran_at
+    kept = parsers.without_environment(body)
+    with database.begin() as transaction:
+        scenario = scenarios.get(transaction, id=scenario_id)
+        run = BenchmarkRun.model_validate(
+            {
+                **record.model_dump(),
+                **tags,
+                "id": uuid4(),
+                "scenario_id": scenario_id,
+                "scenario_revision": scenario.revision,
+                "received_at": received_at,
+                "sha256": sha256,
+                "document_bytes": len(body),
+            }
+        )
+        return benchmark_runs.create(transaction, run=run, document=kept)
+
+
+def _with_nodes(record: Record, nodes: int | None) -> Record:
+    if nodes is None:
+        return record
+    try:
+        return with_stated_nodes(record, nodes=nodes)
+    except StatedNodesDiffer as error:
+        fault = Fault("nodes", "contradiction", str(error))
+        raise Refused("invalid-request", summary([fault]), fault) from None
+
+
+@router.get(
+    "/v1/scenarios/{scenario_id}/benchmark-runs",
+    response_model_exclude_none=True,
+    responses=describes(404, 406, 422, 503),
+)
+def list_benchmark_runs(
+    scenario_id: ScenarioId,
+    request: Request,
+    response: Response,
+    database: UseDatabase,
+    storage_label: StorageLabel = None,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> BenchmarkRunPage:
+    """List a scenario's runs, the first received first."""
+    after = read_position(request, cursor)
+    with database.read() as transaction:
+        page = benchmark_runs.list_page(
+            transaction, scenario_id=scenario_id, limit=limit, after=after, storage_label=storage_label
+        )
+    if page.next_after is None:
+        return BenchmarkRunPage(items=page.items)
+    next_cursor = write_cursor(request, page.next_after)
+    link_next(request, response, next_cursor)
+    return BenchmarkRunPage(items=page.items, next_cursor=next_cursor)
+
+
+@router.get(
+    "/v1/benchmark-runs/{run_id}", response_model_exclude_none=True, responses=describes(404, 406, 422, 503)
+)
+def get_benchmark_run(
+    run_id: RunId, response: Response, database: UseDatabase, if_none_match: IfNoneMatch = None
+) -> BenchmarkRun:
+    """Return a run: what was read from its document, its tags, and what there is to doubt."""
+    with database.read() as transaction:
+        run = benchmark_runs.get(transaction, id=run_id)
+    tag = entity_tag(run.sha256)
+    response.headers["ETag"] = tag
+    return not_modified(if_none_match, tag) or run  # type: ignore[return-value]
+
+
+@router.get(
+    "/v1/benchmark-runs/{run_id}/document",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "The original bytes.",
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        },
+        **describes(404, 406, 422, 503),
+    },
+)
+def get_benchmark_run_document(
+    run_id: RunId, database: UseDatabase, if_none_match: IfNoneMatch = None
+) -> Response:
+    """Return the document of a run as it was posted, less the job's environment where it held one."""
+    with database.read() as transaction:
+        document = benchmark_runs.get_document(transaction, id=run_id)
+    tag = entity_tag(document.sha256)
+    # A document comes from outside: it is never to be shown as a page of ours.
+    headers = {
+        "ETag": tag,
+        "Content-Disposition": f'attachment; filename="{document.format}-{document.sha256[:12]}"',
+        "X-Content-Type-Options": "nosniff",
+    }
+    return not_modified(if_none_match, tag) or Response(
+        document.body, media_type="application/octet-stream", headers=headers
+    )
+
+
+@router.delete(
+    "/v1/benchmark-runs/{run_id}", status_code=204, responses=describes(404, 406, 412, 422, 428, 503)
+)
+def delete_benchmark_run(run_id: RunId, database: UseDatabase, if_match: IfMatch = None) -> None:
+    """Delete a run and its document."""
+    with database.begin() as transaction:
+        run = benchmark_runs.get(transaction, id=run_id)
+        versions = required_version(if_match)
+        if versions is not None and run.sha256 not in versions:
+            raise Stale(f"If-Match does not name the benchmark run {run_id}; its ETag is its sha256.")
+        benchmark_runs.delete(transaction, id=run_id)

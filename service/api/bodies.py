@@ -1,0 +1,177 @@
+"""Reading bodies and the rest of the request by the rules: bounded, strict JSON, known parameters, known `Accept`."""
+
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
+
+from service.api.problems import Refused, summary
+from service.errors import Fault
+from service.strict_json import JsonFault, loads
+
+_WRITTEN_WRONG = {"duplicate_key"}
+"""Faults of a body that can be read as JSON, and so is wrong rather than malformed."""
+
+
+async def read_body(request: Request, *, max_bytes: int) -> bytes:
+    """Return the body as it was sent, counted while it is read.
+
+    Raises:
+        Refused: It is longer than `max_bytes`, or in an encoding that we do not read.
+    """
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in ("", "identity"):
+        raise Refused(
+            "unsupported-encoding",
+            f"Content-Encoding {encoding[:40]!r} is not read here; send the body as it is.",
+            Fault("Content-Encoding", "unsupported", "Leave it out."),
+            headers={"Accept-Encoding": "identity"},
+        )
+    too_large = Refused("too-large", f"The body may have {max_bytes} bytes at most.")
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared[:20]) > max_bytes:
+        raise too_large
+    chunks, size = [], 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > max_bytes:
+            raise too_large
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def read_json(body: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """Return what a JSON body holds. Numbers too large for a float come back as infinity, for the model to refuse.
+
+    Raises:
+        Refused: It is not JSON, or an object in it has a key twice.
+    """
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise _malformed(Fault("#", "not_utf8", f"Byte {error.start} is not UTF-8.")) from None
+    if not text.strip():
+        raise _malformed(Fault("#", "empty", "The body is empty; a JSON object belongs here."))
+    try:
+        return loads(text.removeprefix("\ufeff"), finite=False)
+    except JsonFault as error:
+        fault = Fault(error.pointer or "#", error.code, error.detail, error.line)
+        if error.code in _WRITTEN_WRONG:
+            raise Refused("invalid-request", summary([fault]), fault) from None
+        raise _malformed(fault) from None
+
+
+def _malformed(fault: Fault) -> Refused:
+    return Refused("malformed-json", fault.detail, fault)
+
+
+class _JsonRequest(Request):
+    """A request whose JSON body has been read."""
+
+    def __init__(self, request: Request, body: bytes, value: object) -> None:
+        super().__init__(request.scope, request.receive)
+        self._read_body = body
+        self._read_value = value
+        self._headers = Headers({**request.headers, "content-type": "application/json"})
+
+    async def body(self) -> bytes:
+        return self._read_body
+
+    async def json(self) -> Any:  # noqa: ANN401 - whatever JSON holds
+        return self._read_value
+
+
+class StrictRoute(APIRoute):
+    """A route that keeps the rules of this service before its function is called.
+
+    The body is strict JSON whatever its content type says, no longer than `max_json_bytes`; a query parameter
+    that the function does not know, or one given twice, is refused; so is an `Accept` without a media type
+    that the route has.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, with the rules before it."""
+        handle = super().get_route_handler()
+        reads_json = self.body_field is not None
+        parameters = {field.alias: field for field in _query_fields(self)}
+        several = {name for name, field in parameters.items() if _takes_several(field)}
+        produced = sorted(_media_types(self))
+
+        async def checked(request: Request) -> Response:
+            _check_accept(request, produced)
+            if request.scope["query_string"]:
+                _check_parameters(request, parameters, several)
+            if reads_json:
+                body = await read_body(request, max_bytes=request.app.state.settings.max_json_bytes)
+                request = _JsonRequest(request, body, read_json(body))
+            return await handle(request)
+
+        return checked
+
+
+def _query_fields(route: APIRoute) -> Iterable[Any]:
+    waiting = [route.dependant]
+    while waiting:
+        dependant = waiting.pop()
+        yield from dependant.query_params
+        waiting.extend(dependant.dependencies)
+
+
+def _takes_several(field: Any) -> bool:  # noqa: ANN401 - FastAPI's own class
+    return "list" in str(field.field_info.annotation).lower()
+
+
+def _media_types(route: APIRoute) -> set[str]:
+    media_type = getattr(getattr(route.response_class, "value", route.response_class), "media_type", None)
+    listed = {media_type or "application/json"}
+    for status, response in route.responses.items():
+        if int(status) < 300:
+            listed |= set(response.get("content", {}))
+    return listed
+
+
+def _check_parameters(request: Request, known: dict[str, Any], several: set[str]) -> None:
+    faults = []
+    names = [name for name, _ in request.query_params.multi_items()]
+    for name in dict.fromkeys(names):
+        if name not in known:
+            listed = f"; there are {', '.join(known)}" if known else ""
+            faults.append(Fault(name[:80], "unknown_parameter", f"There is no such parameter here{listed}."))
+        elif names.count(name) > 1 and name not in several:
+            faults.append(Fault(name, "repeated_parameter", "Give this parameter once."))
+    if faults:
+        raise Refused("invalid-request", summary(faults), *faults)
+
+
+def _check_accept(request: Request, produced: list[str]) -> None:
+    accept = request.headers.get("accept")
+    if not accept or ("*/*" in accept and "q=0" not in accept):
+        return
+    if not any(accepts(accept, media_type) for media_type in produced):
+        raise Refused(
+            "not-acceptable",
+            f"This path answers {', '.join(produced)}; the Accept header asks for none of them.",
+            Fault("Accept", "not_acceptable", f"Leave it out, or ask for {' or '.join(produced)}."),
+        )
+
+
+def accepts(accept: str, media_type: str) -> float:
+    """Return the weight that an Accept header gives to a media type: 0 where it does not want it.
+
+    The most specific range that matches decides, as RFC 9110 says.
+    """
+    main = media_type.split("/")[0]
+    best, weight = -1, 0.0
+    for item in accept.split(","):
+        range_, *parameters = (part.strip().lower() for part in item.split(";"))
+        specificity = {media_type: 2, f"{main}/*": 1, "*/*": 0, "*": 0}.get(range_, -1)
+        if specificity > best:
+            quality = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+            try:
+                weight = min(max(float(quality), 0.0), 1.0)
+            except ValueError:
+                weight = 1.0
+            best = specificity
+    return weight

@@ -1,0 +1,42 @@
+"""`GET /v1/scenarios/{scenario_id}/gap-report`: measured against target, with the consequences."""
+
+from fastapi import APIRouter
+
+from service.api.benchmark_runs import StorageLabel
+from service.api.bodies import StrictRoute
+from service.api.dependencies import ScenarioId, UseDatabase, UseSettings
+from service.api.problems import describes
+from service.api.scenarios import sizing_of
+from service.judgement.gap import judge
+from service.judgement.report import GapReport
+from service.store import benchmark_runs, scenarios
+
+router = APIRouter(tags=["gap-reports"], route_class=StrictRoute)
+
+
+@router.get(
+    "/v1/scenarios/{scenario_id}/gap-report",
+    response_model_exclude_none=True,
+    responses=describes(404, 406, 422, 503),
+)
+def get_gap_report(
+    scenario_id: ScenarioId, database: UseDatabase, settings: UseSettings, storage_label: StorageLabel = None
+) -> GapReport:
+    """Hold what was measured against every target, and say what the difference costs.
+
+    The report is about one storage label; without `storage_label` that of the newest run.
+    """
+    with database.read() as transaction:
+        scenario = scenarios.get(transaction, id=scenario_id)
+        label = storage_label or benchmark_runs.newest_label(transaction, scenario_id=scenario_id)
+        runs = benchmark_runs.for_judgement(transaction, scenario_id=scenario_id, storage_label=label)
+    return judge(
+        spec=scenario.spec,
+        sizing=sizing_of(scenario.spec),
+        scenario_id=scenario.id,
+        scenario_revision=scenario.revision,
+        runs=runs,
+        storage_label=label,
+        full_scale_low_fraction=settings.full_scale_low_fraction,
+        full_scale_high_fraction=settings.full_scale_high_fraction,
+    )

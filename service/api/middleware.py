@@ -1,0 +1,53 @@
+"""Around every request: its id, a HEAD for every GET, and a problem document for what nobody caught. Pure ASGI."""
+
+import logging
+import re
+from uuid import uuid4
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.api import problems
+
+log = logging.getLogger("stallbudget")
+
+_WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,128}")
+
+
+class EveryRequest:
+    """Gives each request an id, and keeps a failure from ending as anything but a problem document."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, with its id in the scope and in the answer's `X-Request-Id`."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        asked = Headers(scope=scope).get("x-request-id", "")
+        request_id = asked if _WELL_FORMED.fullmatch(asked) else uuid4().hex
+        without_body = scope["method"] == "HEAD"
+        scope = {**scope, "request_id": request_id, "method": "GET" if without_body else scope["method"]}
+        started = False
+
+        async def send_on(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                MutableHeaders(scope=message)["X-Request-Id"] = request_id
+            elif without_body and message["type"] == "http.response.body":
+                message = {**message, "body": b""}
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_on)
+        except Exception:
+            log.exception("request %s failed", request_id)
+            if started:
+                raise
+            failure = problems.answer(
+                Request(scope), "internal-error", "The service failed; its log has the request_id."
+            )
+            await failure(scope, receive, send_on)

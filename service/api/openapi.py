@@ -1,0 +1,136 @@
+"""The OpenAPI document, finished: what generators need and FastAPI does not write.
+
+Every integer is `int64`, every number `double`; nothing is null, since what is unknown is absent; problems have
+their own media type.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+
+from service.api.problems import MEDIA_TYPE
+
+DESCRIPTION = """\
+Turns a training job on a cluster into the checkpoint storage that it needs, takes the results of benchmarks,
+and says how far a system falls short and what that costs.
+
+Units are in the names and decimal: `_gb_per_second` is 10^9 bytes a second, `_tb` 10^12 bytes. Integers are exact
+up to 2^53 - 1 in JavaScript. What is unknown is absent, never null. Enumerations may gain values. Every failure
+is an `application/problem+json` document whose `type` is a path that explains it.
+"""
+
+TAGS = [
+    {"name": "sizings", "description": "What a scenario asks of its storage. Stateless."},
+    {"name": "presets", "description": "Named inputs, each with its source."},
+    {"name": "scenarios", "description": "Stored specs, with every past revision."},
+    {"name": "benchmark-runs", "description": "What benchmarks wrote, normalised, beside the original."},
+    {"name": "gap-reports", "description": "Measured against target, with the consequences."},
+    {"name": "explanations", "description": "What problems and doubts mean, and how to cure them."},
+]
+
+Json = dict[str, Any]
+
+
+def install(app: FastAPI) -> None:
+    """Make the app serve the finished document, built at the first request for it."""
+    app.openapi = _once(lambda: finished(app))  # type: ignore[method-assign]
+
+
+def _once(build: Callable[[], Json]) -> Callable[[], Json]:
+    made: list[Json] = []
+
+    def document() -> Json:
+        if not made:
+            made.append(build())
+        return made[0]
+
+    return document
+
+
+def finished(app: FastAPI) -> Json:
+    """Return the app's OpenAPI 3.1 document."""
+    document = get_openapi(
+        title=app.title,
+        version=app.version,
+        description=DESCRIPTION,
+        routes=app.routes,
+        tags=TAGS,
+        license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        separate_input_output_schemas=False,
+    )
+    for operation in _operations(document):
+        _finish_operation(operation)
+    schemas = document["components"]["schemas"]
+    for leftover in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(leftover, None)
+    for schema in _schemas(document):
+        _finish_schema(schema)
+    return document
+
+
+def _operations(document: Json) -> Iterator[Json]:
+    for path in document["paths"].values():
+        yield from path.values()
+
+
+def _finish_operation(operation: Json) -> None:
+    for status, response in operation["responses"].items():
+        content = response.get("content", {})
+        if int(status) >= 400 and "application/json" in content:
+            content[MEDIA_TYPE] = content.pop("application/json")
+        if int(status) < 300:
+            response["headers"] = {
+                "X-Request-Id": {"description": "The id of the request.", "schema": {"type": "string"}}
+            }
+    for parameter in operation.get("parameters", ()):
+        # Its absence is a 428 of ours, not a 422 of the framework's, so the framework takes it for optional.
+        parameter["required"] = parameter["required"] or parameter["name"] == "If-Match"
+        if parameter["name"] == "If-None-Match":
+            operation["responses"]["304"] = {"description": "What the caller has still holds."}
+
+
+def _schemas(document: Json) -> Iterator[Json]:
+    """Yield every schema, inner ones first: those of the components, the parameters and the bodies."""
+    roots = list(document["components"]["schemas"].values())
+    for operation in _operations(document):
+        roots += [parameter["schema"] for parameter in operation.get("parameters", ())]
+        bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
+        roots += [content["schema"] for body in bodies for content in body.get("content", {}).values()]
+    for root in roots:
+        yield from _within(root)
+
+
+def _within(schema: Json) -> Iterator[Json]:
+    for name, member in schema.items():
+        if name in ("properties", "$defs"):  # a map of schemas by field name; a field may be named `items`
+            for field in member.values():
+                yield from _within(field)
+        elif name in ("items", "additionalProperties", "propertyNames", "not") and isinstance(member, dict):
+            yield from _within(member)
+        elif name in ("anyOf", "oneOf", "allOf", "prefixItems"):
+            for each in member:
+                yield from _within(each)
+    yield schema
+
+
+def _finish_schema(schema: Json) -> None:
+    if "anyOf" in schema:
+        members = [member for member in schema["anyOf"] if member.get("type") != "null"]
+        if len(members) == 1:
+            del schema["anyOf"]
+            # The field's own description goes before that of the type it refers to.
+            for key, value in members[0].items():
+                schema.setdefault(key, value)
+        else:
+            schema["anyOf"] = members
+    if schema.get("default", 0) is None:
+        del schema["default"]
+    if schema.get("type") == "integer":
+        schema["format"] = "int64"
+        for bound in ("minimum", "maximum"):
+            if bound in schema:
+                schema[bound] = int(schema[bound])
+    elif schema.get("type") == "number":
+        schema["format"] = "double"

@@ -1,0 +1,307 @@
+"""Every failure as an `application/problem+json` document (RFC 9457): one table, one shape.
+
+A `type` is a path that serves its own explanation. `errors` names every wrong field at once.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, get_args
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+
+from service import errors
+from service.errors import Fault
+from service.strict_json import pointer
+from service.wire import Absent, Outgoing
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_SECONDS = 2
+
+log = logging.getLogger("stallbudget")
+
+
+class ProblemError(Outgoing):
+    """One thing wrong with one place of the request."""
+
+    pointer: str
+    """Where: `#/cluster/gpus` in a body, `#` for the whole of it, the bare name of a parameter."""
+    code: str
+    """A stable word for what is wrong."""
+    detail: str
+    """What is wrong, and what would be right."""
+    line: int | Absent = None
+    """The line of an uploaded text, counted from 1."""
+
+
+class Problem(Outgoing):
+    """Why a request was refused or failed."""
+
+    type: str
+    """A path on this service that explains the kind of problem."""
+    title: str
+    """The kind of problem in a few words."""
+    status: int
+    """The HTTP status."""
+    detail: str
+    """What happened this time."""
+    request_id: str
+    """The id of the request, as in its `X-Request-Id` header and in the service's log."""
+    errors: list[ProblemError]
+    """Every wrong place; empty where the problem is not about a place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of problem: its status, and what its page says."""
+
+    name: str
+    status: int
+    title: str
+    meaning: str
+    cure: str
+
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("malformed-json", 400, "The body is not JSON",
+             "The body is empty, not UTF-8, not JSON (NaN and Infinity are not JSON), or nests too deep.",
+             "Send one JSON object in UTF-8. `errors` says where reading stopped."),
+        Kind("bad-request", 400, "The request cannot be read", "The request itself is malformed.",
+             "Check it against the OpenAPI document."),
+        Kind("not-found", 404, "There is no such thing", "The path or the id in it names nothing that exists here.",
+             "List the resources to find the id; the paths are in /openapi.json."),
+        Kind("method-not-allowed", 405, "The path has no such method", "The resource exists and cannot do this.",
+             "Use one of the methods in the Allow header."),
+        Kind("not-acceptable", 406, "No such representation", "Accept names no media type that this path has.",
+             "Leave Accept out, or ask for one of the media types in `detail`."),
+        Kind("name-taken", 409, "The name is taken", "Another scenario has this name; names are unique.",
+             "Choose another name, or replace that scenario by PUT."),
+        Kind("runs-exist", 409, "The scenario has benchmark runs", "Deleting it would delete evidence.",
+             "Delete the runs first, or repeat with ?runs=delete."),
+        Kind("run-id-taken", 409, "The run_id was posted with other bytes",
+             "A dcp-timing document with this run_id is stored, and its bytes differ.",
+             "Give a new run a new run_id; to correct a run, delete the stored one first."),
+        Kind("stale", 412, "The resource has changed", "If-Match names a revision that is not the current one.",
+             "Read the resource again, apply the change to what it says now, and send the new ETag."),
+        Kind("too-large", 413, "The body is too large", "The body is longer than the service reads.",
+             "Send less; the limit is in `detail`."),
+        Kind("unsupported-encoding", 415, "The content encoding is not supported",
+             "The Content-Encoding names a compression that this path does not read.",
+             "Send the body as it is, without Content-Encoding."),
+        Kind("invalid-request", 422, "The request is wrong", "It was read, and fields of it are wrong.",
+             "Correct each place in `errors`; all of them are listed."),
+        Kind("unsatisfiable", 422, "The scenario has no answer",
+             "Every field is well-formed, and together they leave nothing that could be computed.",
+             "Change one of the places in `errors`; each says what would satisfy it."),
+        Kind("unreadable-document", 422, "The document holds no usable result",
+             "The upload is not a benchmark result that can be used. Nothing was stored.",
+             "See `errors` for the first bad line or place; post the file as the tool wrote it."),
+        Kind("precondition-required", 428, "If-Match is missing",
+             "Changing or deleting a resource needs the ETag of what was read, so that no change is lost.",
+             "Send the resource's ETag in If-Match, or * to overwrite whatever is there."),
+        Kind("unavailable", 503, "The database is not available",
+             "The database does not answer, or its tables are not those of this version.",
+             "Try again after the seconds in Retry-After; see /readyz."),
+        Kind("internal-error", 500, "The service failed", "A fault of the service, not of the request. It was logged.",
+             "Report the request_id."),
+    )
+}  # fmt: skip
+
+KIND_OF_ERROR: dict[type[errors.StallbudgetError], str] = {
+    errors.Unsatisfiable: "unsatisfiable",
+    errors.UnreadableDocument: "unreadable-document",
+    errors.NotFound: "not-found",
+    errors.NameTaken: "name-taken",
+    errors.Stale: "stale",
+    errors.RunsExist: "runs-exist",
+    errors.RunIdTaken: "run-id-taken",
+    errors.DatabaseUnavailable: "unavailable",
+}
+
+_KIND_OF_STATUS = {400: "bad-request", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
+
+
+class Refused(errors.StallbudgetError):
+    """A request that the HTTP rules refuse before any resource is asked.
+
+    Args:
+        kind: A name of `KINDS`.
+        detail: What happened this time.
+        faults: The wrong places, if it is about places.
+        headers: To send along.
+    """
+
+    def __init__(
+        self, kind: str, detail: str, *faults: Fault, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(detail)
+        self.kind = kind
+        self.faults = faults
+        self.headers = dict(headers or {})
+
+
+def describes(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Return the `responses` of a route that can end in the statuses: each a problem document."""
+    titles: dict[int, list[str]] = {}
+    for kind in KINDS.values():
+        titles.setdefault(kind.status, []).append(kind.title)
+    return {
+        status: {"model": Problem, "description": "; or ".join(titles[status]) + "."}
+        for status in sorted({*statuses, 500})
+    }
+
+
+def request_id_of(request: Request) -> str:
+    """Return the id that the middleware gave the request."""
+    return str(request.scope.get("request_id", ""))
+
+
+def answer(
+    request: Request,
+    kind_name: str,
+    detail: str,
+    faults: Sequence[Fault] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Return the problem document of a kind, for this request."""
+    kind = KINDS[kind_name]
+    problem = Problem(
+        type=f"/problems/{kind.name}",
+        title=kind.title,
+        status=kind.status,
+        detail=detail,
+        request_id=request_id_of(request),
+        errors=[
+            ProblemError(pointer=fault.pointer, code=fault.code, detail=fault.detail, line=fault.line)
+            for fault in faults
+        ],
+    )
+    sent = dict(headers or {})
+    if kind.status == 503:
+        sent["Retry-After"] = str(RETRY_AFTER_SECONDS)
+    return Response(
+        problem.model_dump_json(exclude_none=True),
+        status_code=kind.status,
+        headers=sent,
+        media_type=MEDIA_TYPE,
+    )
+
+
+def install(app: FastAPI) -> None:
+    """Answer every failure of the app with a problem document."""
+    app.add_exception_handler(errors.StallbudgetError, _on_own_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+
+
+async def _on_own_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, errors.StallbudgetError)  # noqa: S101 - the handler is installed for it
+    if isinstance(error, Refused):
+        return answer(request, error.kind, str(error), error.faults, error.headers)
+    faults: Sequence[Fault] = ()
+    if isinstance(error, errors.Unsatisfiable):
+        faults = error.faults
+    elif isinstance(error, errors.UnreadableDocument):
+        faults = (Fault(error.pointer or "#", error.code, error.detail, error.line),)
+    elif isinstance(error, errors.NameTaken):
+        faults = (Fault("#/name", "name_taken", str(error)),)
+    elif isinstance(error, errors.Stale):
+        faults = (Fault("If-Match", "stale", str(error)),)
+    return answer(request, KIND_OF_ERROR[type(error)], str(error), faults)
+
+
+async def _on_http_exception(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)  # noqa: S101 - the handler is installed for it
+    headers = dict(error.headers or {})
+    detail = str(error.detail)
+    if error.status_code == 405:
+        methods = sorted(_methods_at(request))
+        headers["Allow"] = ", ".join(methods)
+        detail = f"{request.url.path} takes {', '.join(methods)}; not {request.method}."
+    elif error.status_code == 404:
+        detail = f"There is nothing at {request.url.path[:200]}."
+    kind = _KIND_OF_STATUS.get(error.status_code)
+    if kind is None:
+        log.error("unexpected status %s of %s", error.status_code, request_id_of(request))
+        kind = "internal-error" if error.status_code >= 500 else "bad-request"
+    return answer(request, kind, detail, headers=headers)
+
+
+def _methods_at(request: Request) -> set[str]:
+    """Return every method of the path: one path has a route for each of them."""
+    found: set[str] = set()
+    for route in request.app.state.routes:
+        if route.path_regex.match(request.url.path):
+            found |= route.methods
+    return found | ({"HEAD"} if "GET" in found else set())
+
+
+async def _on_invalid_request(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)  # noqa: S101 - the handler is installed for it
+    found = error.errors()
+    if any(item["loc"][0] == "path" for item in found):
+        return answer(request, "not-found", f"There is nothing at {request.url.path[:200]}.")
+    body_field = getattr(request.scope.get("route"), "body_field", None)
+    model = body_field.field_info.annotation if body_field is not None else None
+    faults = list(_faults(found, model))
+    return answer(request, "invalid-request", summary(faults), faults)
+
+
+def summary(faults: Sequence[Fault]) -> str:
+    """Return the first fault in words, and how many more there are."""
+    more = f" And {len(faults) - 1} more; see errors." if len(faults) > 1 else ""
+    return f"{faults[0].pointer}: {faults[0].detail}{more}"
+
+
+_CODES = {"extra_forbidden": "unknown_field", "missing": "missing"}
+
+
+def _faults(found: Iterable[Mapping[str, Any]], model: Any) -> Iterable[Fault]:  # noqa: ANN401 - a type of any kind
+    """Yield the faults of pydantic's errors, ours among them with their own places."""
+    for item in found:
+        where, *place = item["loc"]
+        base = pointer(*place) if where == "body" else "-".join(str(part) for part in place[:1])
+        if where == "header":
+            base = base.title()
+        inner = item.get("ctx", {}).get("faults")
+        if inner is not None:
+            for fault in inner:
+                yield Fault(base + fault.pointer, fault.code, fault.detail)
+            continue
+        kind = str(item["type"])
+        detail = str(item["msg"]) + "."
+        if kind == "extra_forbidden":
+            detail = _unknown_field(str(place[-1]), _fields_at(model, place[:-1]))
+        elif kind == "missing":
+            detail = "This field is required." if place else "A body is required."
+        elif kind in ("model_type", "model_attributes_type", "dict_type"):
+            detail = "A JSON object belongs here."
+        yield Fault(base, _CODES.get(kind, kind), detail)
+
+
+def _unknown_field(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    if close:
+        return f"There is no such field here; {close[0]} may be meant."
+    return "There is no such field here" + (f"; there are {', '.join(known)}." if known else ".")
+
+
+def _fields_at(model: Any, place: Sequence[str | int]) -> list[str]:  # noqa: ANN401 - a type of any kind
+    """Return the names of the fields of the model that a place leads to."""
+    for part in place:
+        field = (
+            model.model_fields.get(str(part))
+            if isinstance(model, type) and issubclass(model, BaseModel)
+            else None
+        )
+        if field is None:
+            return []
+        model = next((arg for arg in get_args(field.annotation) if arg is not type(None)), field.annotation)
+    return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []

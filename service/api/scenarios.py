@@ -1,0 +1,236 @@
+"""`/v1/scenarios`: stored specs by unique name, their revisions, and the sizing of each."""
+
+from enum import StrEnum
+from typing import Annotated
+from uuid import UUID, uuid4
+
+from fastapi import APIRouter, Body, Path, Query, Request, Response
+from pydantic import StringConstraints, ValidationError
+
+from service.api.bodies import StrictRoute
+from service.api.dependencies import ScenarioId, UseDatabase, now
+from service.api.examples import SCENARIOS
+from service.api.paging import Cursor, Limit, link_next, read_number, read_position, write_cursor
+from service.api.preconditions import IfMatch, IfNoneMatch, entity_tag, not_modified, required_revision
+from service.api.problems import describes
+from service.api.sizings import Explain
+from service.errors import Fault, Unsatisfiable
+from service.sizing.size import size
+from service.sizing.sizing import Sizing
+from service.sizing.spec import ScenarioSpec
+from service.store import scenarios
+from service.store.database import Database
+from service.store.scenarios import Scenario, ScenarioRevision
+from service.wire import Absent, Incoming, Outgoing
+
+router = APIRouter(prefix="/v1/scenarios", tags=["scenarios"], route_class=StrictRoute)
+
+Name = Annotated[
+    str, StringConstraints(strict=True, min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")
+]
+
+
+class ScenarioCreate(Incoming):
+    """A spec to be stored, and the name to find it by."""
+
+    name: Name
+    """Unique among the scenarios; no control characters."""
+    spec: ScenarioSpec
+
+
+class ScenarioPage(Outgoing):
+    """Some scenarios, the oldest first."""
+
+    items: list[Scenario]
+    next_cursor: str | Absent = None
+    """The `cursor` of the next page; absent on the last."""
+
+
+class ScenarioRevisionPage(Outgoing):
+    """Some revisions of a scenario, the first one first."""
+
+    items: list[ScenarioRevision]
+    next_cursor: str | Absent = None
+    """The `cursor` of the next page; absent on the last."""
+
+
+class Runs(StrEnum):
+    """What becomes of the benchmark runs of a scenario that is deleted."""
+
+    KEEP = "keep"
+    DELETE = "delete"
+
+
+ScenarioBody = Annotated[ScenarioCreate, Body(openapi_examples=SCENARIOS)]
+
+
+def sizing_of(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
+    """Return the sizing of a stored spec, which an older version may have accepted.
+
+    Raises:
+        Unsatisfiable: This version refuses the spec, or it has no answer.
+    """
+    try:
+        checked = ScenarioSpec.model_validate(spec.model_dump(exclude_unset=True, exclude_none=True))
+    except ValidationError as error:
+        raise Unsatisfiable(
+            Fault(
+                "#/spec",
+                "outdated",
+                f"This version no longer accepts the stored spec: {error.errors()[0]['msg']}.",
+            )
+        ) from None
+    return size(checked, explained=explained)
+
+
+def _checked(body: ScenarioCreate) -> ScenarioCreate:
+    """Return the body; raise Unsatisfiable, with pointers into the body, where its spec has no sizing."""
+    try:
+        size(body.spec)
+    except Unsatisfiable as error:
+        raise Unsatisfiable(
+            *(
+                Fault("#/spec" + fault.pointer.removeprefix("#"), fault.code, fault.detail)
+                for fault in error.faults
+            )
+        ) from None
+    return body
+
+
+def _revision_seen(database: Database, scenario_id: UUID, if_match: str | None) -> int | None:
+    """Return the revision that If-Match names; what is not there is NotFound before a missing header is."""
+    if if_match is None:
+        with database.read() as transaction:
+            scenarios.require(transaction, id=scenario_id)
+    return required_revision(if_match)
+
+
+@router.post(
+    "",
+    status_code=201,
+    response_model_exclude_unset=True,
+    responses=describes(400, 406, 409, 413, 415, 422, 503),
+)
+def create_scenario(body: ScenarioBody, database: UseDatabase, response: Response) -> Scenario:
+    """Store a scenario under a new name."""
+    _checked(body)
+    with database.begin() as transaction:
+        scenario = scenarios.create(transaction, id=uuid4(), at=now(), name=body.name, spec=body.spec)
+    response.headers["Location"] = f"/v1/scenarios/{scenario.id}"
+    response.headers["ETag"] = entity_tag(scenario.revision)
+    return scenario
+
+
+@router.get("", response_model_exclude_unset=True, responses=describes(406, 422, 503))
+def list_scenarios(
+    request: Request, response: Response, database: UseDatabase, limit: Limit = 50, cursor: Cursor = None
+) -> ScenarioPage:
+    """List the scenarios, the oldest first."""
+    after = read_position(request, cursor)
+    with database.read() as transaction:
+        page = scenarios.list_page(transaction, limit=limit, after=after)
+    if page.next_after is None:
+        return ScenarioPage(items=page.items)
+    next_cursor = write_cursor(request, page.next_after)
+    link_next(request, response, next_cursor)
+    return ScenarioPage(items=page.items, next_cursor=next_cursor)
+
+
+@router.get("/{scenario_id}", response_model_exclude_unset=True, responses=describes(404, 406, 422, 503))
+def get_scenario(
+    scenario_id: ScenarioId, response: Response, database: UseDatabase, if_none_match: IfNoneMatch = None
+) -> Scenario:
+    """Return a scenario as it is now. Its `ETag` is what PUT and DELETE need."""
+    with database.read() as transaction:
+        scenario = scenarios.get(transaction, id=scenario_id)
+    tag = entity_tag(scenario.revision)
+    response.headers["ETag"] = tag
+    return not_modified(if_none_match, tag) or scenario  # type: ignore[return-value]
+
+
+@router.put(
+    "/{scenario_id}",
+    response_model_exclude_unset=True,
+    responses=describes(400, 404, 406, 409, 412, 413, 415, 422, 428, 503),
+)
+def replace_scenario(
+    scenario_id: ScenarioId,
+    body: ScenarioBody,
+    database: UseDatabase,
+    response: Response,
+    if_match: IfMatch = None,
+) -> Scenario:
+    """Store what a scenario says from now on as its next revision; the earlier ones stay readable."""
+    if_revision = _revision_seen(database, scenario_id, if_match)
+    _checked(body)
+    with database.begin() as transaction:
+        scenario = scenarios.replace(
+            transaction, id=scenario_id, at=now(), name=body.name, spec=body.spec, if_revision=if_revision
+        )
+    response.headers["ETag"] = entity_tag(scenario.revision)
+    return scenario
+
+
+@router.delete("/{scenario_id}", status_code=204, responses=describes(404, 406, 409, 412, 422, 428, 503))
+def delete_scenario(
+    scenario_id: ScenarioId,
+    database: UseDatabase,
+    if_match: IfMatch = None,
+    runs: Annotated[Runs, Query(description="`delete` deletes its benchmark runs too.")] = Runs.KEEP,
+) -> None:
+    """Delete a scenario and its revisions; with `runs=delete` its benchmark runs too."""
+    if_revision = _revision_seen(database, scenario_id, if_match)
+    with database.begin() as transaction:
+        scenarios.delete(transaction, id=scenario_id, if_revision=if_revision, with_runs=runs is Runs.DELETE)
+
+
+@router.get(
+    "/{scenario_id}/revisions", response_model_exclude_unset=True, responses=describes(404, 406, 422, 503)
+)
+def list_scenario_revisions(
+    scenario_id: ScenarioId,
+    request: Request,
+    response: Response,
+    database: UseDatabase,
+    limit: Limit = 50,
+    cursor: Cursor = None,
+) -> ScenarioRevisionPage:
+    """List what a scenario said, the first revision first, the present one included."""
+    after = read_number(request, cursor)
+    with database.read() as transaction:
+        page = scenarios.list_revisions(transaction, id=scenario_id, limit=limit, after=after)
+    if page.next_after is None:
+        return ScenarioRevisionPage(items=page.items)
+    next_cursor = write_cursor(request, page.next_after)
+    link_next(request, response, next_cursor)
+    return ScenarioRevisionPage(items=page.items, next_cursor=next_cursor)
+
+
+@router.get(
+    "/{scenario_id}/revisions/{revision}",
+    response_model_exclude_unset=True,
+    responses=describes(404, 406, 422, 503),
+)
+def get_scenario_revision(
+    scenario_id: ScenarioId,
+    revision: Annotated[int, Path(ge=1, le=2**31 - 1, description="Which revision, from 1.")],
+    response: Response,
+    database: UseDatabase,
+    if_none_match: IfNoneMatch = None,
+) -> ScenarioRevision:
+    """Return what a scenario said at a revision."""
+    with database.read() as transaction:
+        found = scenarios.get_revision(transaction, id=scenario_id, revision=revision)
+    tag = entity_tag(found.revision)
+    response.headers["ETag"] = tag
+    return not_modified(if_none_match, tag) or found  # type: ignore[return-value]
+
+
+@router.get(
+    "/{scenario_id}/sizing", response_model_exclude_none=True, responses=describes(404, 406, 422, 503)
+)
+def get_scenario_sizing(scenario_id: ScenarioId, database: UseDatabase, explain: Explain = False) -> Sizing:
+    """Size a stored scenario as it is now."""
+    with database.read() as transaction:
+        scenario = scenarios.get(transaction, id=scenario_id)
+    return sizing_of(scenario.spec, explained=explain)

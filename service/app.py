@@ -1,0 +1,67 @@
+"""create_app(settings): the one place where the parts of the service are put together."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from anyio.to_thread import current_default_thread_limiter
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from service import __version__
+from service.api import (
+    benchmark_runs,
+    explanations,
+    gap_reports,
+    openapi,
+    operations,
+    presets,
+    problems,
+    scenarios,
+    sizings,
+)
+from service.api.middleware import EveryRequest
+from service.settings import Settings
+from service.store.database import Database
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Return the service as an ASGI application, with its own database handle. Connects at the first request.
+
+    Args:
+        settings: What the environment, or a test, wants.
+    """
+    database = Database(settings.database_url, pool_size=settings.pool_size)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        # More threads than connections would only queue for a connection, and starve each other of SQLite's lock.
+        current_default_thread_limiter().total_tokens = settings.pool_size
+        yield
+        database.close()
+
+    app = FastAPI(
+        title="stallbudget",
+        version=__version__,
+        lifespan=lifespan,
+        generate_unique_id_function=_operation_id,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        separate_input_output_schemas=False,
+    )
+    app.state.settings = settings
+    app.state.database = database
+    app.state.routes = []
+    for room in (sizings, presets, scenarios, benchmark_runs, gap_reports, explanations, operations):
+        app.include_router(room.router)
+        app.state.routes += room.router.routes
+    problems.install(app)
+    openapi.install(app)
+    app.add_middleware(EveryRequest)
+    return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    """Return the operationId: the name of the route's function."""
+    return route.name

@@ -1,0 +1,135 @@
+"""What a doubt does to a judgement, and the doubts that need the scenario to be seen.
+
+The doubts of the file itself come with the run, from its parser. Here are those of its load, its revision,
+its memory and its contradictions; and the one definition of which doubts flatter and which void.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from service.judgement.evidence import Activity, Figure, Kind
+from service.parsers.measurement import Doubt, DoubtCode
+from service.sizing import presets
+from service.sizing.spec import ScenarioSpec
+
+FLATTERS = frozenset(
+    {
+        DoubtCode.NO_FSYNC,
+        DoubtCode.FSYNC_IGNORED,
+        DoubtCode.FSYNC_UNKNOWN,
+        DoubtCode.CACHED_READ,
+        DoubtCode.PARTIAL_RANKS,
+    }
+)
+"""The true figure can only be worse: it may prove that a target is missed, never that it is met."""
+
+VOIDS = frozenset({DoubtCode.DATA_VERIFICATION_FAILED, DoubtCode.IO500_INVALID, DoubtCode.INCOMPLETE_RUN})
+"""The figure proves nothing."""
+
+_UNSYNCED = frozenset({DoubtCode.NO_FSYNC, DoubtCode.FSYNC_IGNORED, DoubtCode.FSYNC_UNKNOWN})
+_TIMED = frozenset({Activity.WRITING, Activity.READING, Activity.CREATING})
+_CONCERNS: Mapping[DoubtCode, frozenset[Activity]] = {
+    **dict.fromkeys(_UNSYNCED, frozenset({Activity.WRITING})),
+    DoubtCode.CACHED_READ: frozenset({Activity.READING}),
+    DoubtCode.FEW_REPETITIONS: _TIMED,
+    DoubtCode.WIDE_SPREAD: _TIMED,
+    DoubtCode.STRAGGLER: _TIMED,
+    # A missing rank may have been slower; the size of the files does not depend on who reported it.
+    DoubtCode.PARTIAL_RANKS: frozenset({Activity.WRITING, Activity.READING}),
+}
+"""What a doubt is about, where it is not about everything."""
+
+CACHE_MULTIPLE = 3
+"""A node that reads less than this many times its memory may have read its memory."""
+
+
+def of_figure(
+    figure: Figure, *, kind: Kind, spec: ScenarioSpec, revision: int, largest_shard_bytes: int
+) -> list[Doubt]:
+    """Return what there is to doubt in a figure: the file's own doubts that touch it, then the scenario's.
+
+    Args:
+        figure: The figure.
+        kind: How it is compared; the load of a rank matters to times alone.
+        spec: The scenario, for the memory of its nodes.
+        revision: The scenario's revision that is judged.
+        largest_shard_bytes: Of the scenario. [B]
+    """
+    found = [doubt for doubt in figure.run.doubts if _touches(doubt, figure)]
+    place = figure.places[0] if len(figure.places) == 1 else None
+    cached = _cached_read(figure, place, spec)
+    if cached is not None and all(doubt.code is not DoubtCode.CACHED_READ for doubt in found):
+        found.append(cached)
+    if kind is Kind.RANK_TIME and figure.rank_bytes is not None and figure.rank_bytes < largest_shard_bytes:
+        found.append(
+            Doubt(
+                code=DoubtCode.BLOCK_SMALLER_THAN_SHARD,
+                measurement=place,
+                message=f"A rank moved {figure.rank_bytes:,.0f} bytes, and the largest shard has "
+                f"{largest_shard_bytes:,}: write at least a whole shard from every rank.",
+            )
+        )
+    if figure.run.scenario_revision < revision:
+        found.append(
+            Doubt(
+                code=DoubtCode.OLDER_REVISION,
+                message=f"The run was posted for revision {figure.run.scenario_revision} of the scenario, "
+                f"which is at {revision} now: check that it still measures what is asked.",
+            )
+        )
+    return found
+
+
+def runs_disagree(others: Sequence[Figure]) -> Doubt:
+    """Return the doubt that usable runs say the opposite of the one that is reported."""
+    ids = sorted({str(other.run.id) for other in others})
+    return Doubt(
+        code=DoubtCode.RUNS_DISAGREE,
+        message=f"{'Another run is' if len(ids) == 1 else 'Other runs are'} on the other side of the target: "
+        f"{', '.join(ids)}. Find out what differed, and measure again.",
+    )
+
+
+def first_of(doubts: Sequence[Doubt], codes: frozenset[DoubtCode]) -> Doubt | None:
+    """Return the first doubt with one of the codes, if there is one."""
+    return next((doubt for doubt in doubts if doubt.code in codes), None)
+
+
+def node_memory_bytes(spec: ScenarioSpec) -> int | None:
+    """Return the bytes of memory of one node, as given or as its GPU preset has it for such a node."""
+    cluster = spec.cluster
+    if cluster.host_memory_bytes_per_node is not None or cluster.gpu_preset is None:
+        return cluster.host_memory_bytes_per_node
+    preset = presets.gpus()[cluster.gpu_preset]
+    return preset.host_memory_bytes_per_node if preset.gpus_per_node == cluster.gpus_per_node else None
+
+
+def _touches(doubt: Doubt, figure: Figure) -> bool:
+    if doubt.measurement is not None and doubt.measurement not in figure.places:
+        return False
+    concerned = _CONCERNS.get(doubt.code)
+    if concerned is None or figure.activity in concerned:
+        return True
+    # A create rate is doubted for a missing fsync only where its parser says so of this very measurement.
+    return doubt.code in _UNSYNCED and figure.activity is Activity.CREATING and doubt.measurement is not None
+
+
+def _cached_read(figure: Figure, place: int | None, spec: ScenarioSpec) -> Doubt | None:
+    """Return the doubt that a benchmark's read fitted into the nodes' memory.
+
+    A DCP document says by its own `page_cache` whether that was cold, and its parser doubts it by that: a
+    checkpoint is smaller than the memory it came from, so this rule would doubt every load.
+    """
+    memory = node_memory_bytes(spec)
+    if figure.activity is not Activity.READING or not figure.of_benchmark or memory is None:
+        return None
+    if figure.moved_bytes is None or figure.nodes is None:
+        return None
+    node_bytes = figure.moved_bytes / figure.nodes
+    if node_bytes >= CACHE_MULTIPLE * memory:
+        return None
+    return Doubt(
+        code=DoubtCode.CACHED_READ,
+        measurement=place,
+        message=f"Each node read {node_bytes:,.0f} bytes and has {memory:,} bytes of memory, so the cache "
+        f"may have served them: read at least {CACHE_MULTIPLE} times the memory.",
+    )

@@ -1,0 +1,862 @@
+"""What IOR's four formats share: its numbers, its command line, its set-up, and the doubts that follow.
+
+The parsers of the formats read their files into `Row`, `Summary` and `Setup`; `measurement` turns these into
+the neutral record, checks that bandwidth, time and bytes of every row agree, and converts the units.
+"""
+
+import itertools
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from service.errors import UnreadableDocument
+from service.parsers.measurement import (
+    Doubt,
+    DoubtCode,
+    Measurement,
+    Operation,
+    Repetition,
+    Spread,
+    spread,
+)
+
+MIB = 1 << 20
+KIB = 1 << 10
+
+_MOST_MIB_PER_SECOND = 1e10
+_MOST_SECONDS = 1e8
+_SLACK = 2e-4
+"""How far, beside the printed digits, two statements of one quantity may lie apart."""
+
+STRAGGLER_RATIO = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the received document something stands.
+
+    Attributes:
+        line: The line of a text, from 1.
+        pointer: The place in a JSON document, as a URI fragment.
+    """
+
+    line: int | None = None
+    pointer: str | None = None
+
+    def __str__(self) -> str:
+        """Name the place within a sentence."""
+        if self.line is not None:
+            return f"Line {self.line}"
+        return self.pointer or "The document"
+
+
+def refusal(code: str, detail: str, place: Place) -> UnreadableDocument:
+    """Return the error that names the place; `detail` goes on after it ("Line 7 …")."""
+    return UnreadableDocument(code, f"{place} {detail}", line=place.line, pointer=place.pointer)
+
+
+class Figure(NamedTuple):
+    """A printed number and half a unit of its last digit: how far the true value may be from it."""
+
+    value: float
+    half: float
+
+
+_PLAIN = re.compile(r"\d{1,15}(?:\.\d{1,12})?")
+_COUNT = re.compile(r"\d{1,18}")
+
+
+def figure(token: str, what: str, place: Place) -> Figure:
+    """Return the number that a table shows.
+
+    Raises:
+        UnreadableDocument: `bad_number` for all but a plain decimal (`12.50`): no sign, exponent or comma.
+    """
+    if not _PLAIN.fullmatch(token):
+        raise refusal(
+            "bad_number",
+            f"has {token[:30]!r} for {what}, which is no plain decimal number; post the output as IOR wrote "
+            "it.",
+            place,
+        )
+    decimals = len(token.partition(".")[2])
+    return Figure(float(token), 0.5 * 10.0**-decimals)
+
+
+def count(token: str, what: str, place: Place) -> int:
+    """Return a whole number that a table or a heading shows; raise `bad_number` for anything else."""
+    if not _COUNT.fullmatch(token):
+        raise refusal(
+            "bad_number",
+            f"has {token[:30]!r} for {what}, which is no whole number; post the output as IOR wrote it.",
+            place,
+        )
+    return int(token)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One repetition of one operation, as a file shows it.
+
+    Attributes:
+        place: Where it stands.
+        operation: `write` or `read`.
+        mib: Bandwidth. [MiB/s]
+        iops: Calls a second, over the transfer time alone.
+        block_kib: Block size. [KiB]
+        transfer_kib: Transfer size. [KiB]
+        open: Seconds, absent where the file shows zero or nothing; likewise the next three.
+        transfer: Seconds of reading or writing.
+        close: Seconds.
+        total: Seconds from the first open to the last close.
+        repetition: Its number, from 0, where the file says it.
+        moved_bytes: What IOR says it really moved, where it says so.
+    """
+
+    place: Place
+    operation: Operation
+    mib: Figure
+    iops: Figure | None = None
+    block_kib: Figure | None = None
+    transfer_kib: Figure | None = None
+    open: Figure | None = None
+    transfer: Figure | None = None
+    close: Figure | None = None
+    total: Figure | None = None
+    repetition: int | None = None
+    moved_bytes: int | None = None
+
+
+def row(
+    *,
+    place: Place,
+    operation: Operation,
+    cells: Mapping[str, Figure],
+    repetition: int | None = None,
+    moved_bytes: int | None = None,
+) -> Row:
+    """Return a checked row; `cells` goes by the names of Row's fields.
+
+    Raises:
+        UnreadableDocument: `bad_number` for a bandwidth or time beyond reason, `inconsistent_row` for a step
+            that lasts longer than the whole.
+    """
+    mib = cells["mib"]
+    if not 0 < mib.value < _MOST_MIB_PER_SECOND:
+        raise refusal(
+            "bad_number",
+            f"has a bandwidth of {mib.value:g} MiB/s; only a positive one can have been measured.",
+            place,
+        )
+    times: dict[str, Figure | None] = {}
+    for name in ("open", "transfer", "close", "total"):
+        time = cells.get(name)
+        if time is not None and time.value > _MOST_SECONDS:
+            raise refusal("bad_number", f"has a time of {time.value:g} s; no run lasts for years.", place)
+        times[name] = time if time is not None and time.value > 0 else None
+    total = times["total"]
+    if total is not None:
+        for name in ("open", "transfer", "close"):
+            step = times[name]
+            if step is not None and step.value - step.half > 1.01 * (total.value + total.half):
+                raise refusal(
+                    "inconsistent_row",
+                    f"shows {step.value:g} s for the {name} step and only {total.value:g} s in total; the "
+                    "file was changed or damaged, so post the original.",
+                    place,
+                )
+    return Row(
+        place=place,
+        operation=operation,
+        mib=mib,
+        iops=cells.get("iops"),
+        block_kib=cells.get("block_kib"),
+        transfer_kib=cells.get("transfer_kib"),
+        repetition=repetition,
+        moved_bytes=moved_bytes,
+        **times,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """IOR's own statistics over the repetitions of one operation.
+
+    Attributes:
+        place: Where they stand.
+        largest: Of the bandwidths, likewise the next two; absent where IOR printed nan. [MiB/s]
+        seconds_mean: Mean of the total times.
+        calls: The same three as calls of one transfer size a second.
+    """
+
+    place: Place
+    largest: Figure | None = None
+    least: Figure | None = None
+    mean: Figure | None = None
+    seconds_mean: Figure | None = None
+    calls: tuple[Figure | None, Figure | None, Figure | None] = (None, None, None)
+
+
+@dataclass(slots=True)
+class Setup:
+    """How a test was set up, as far as its file says. None is unknown.
+
+    Attributes:
+        api: The back end, without a version.
+        file_per_process: False for one shared file.
+        ranks: Tasks that took part.
+        nodes: Nodes they ran on.
+        first_node_ranks: Tasks that were started on the first node.
+        block_bytes: Bytes of a block; `transfer_bytes` of a call.
+        transfer_bytes: See there.
+        segments: Blocks a rank moves.
+        aggregate_bytes: Planned bytes of all ranks, where the file says them exactly.
+        fsync: Whether `-e` (or `-Y`) was given.
+        fsync_ignored: Whether the back end said that it has no fsync.
+        reordered: Whether ranks read what others wrote.
+        repetitions: How many were asked for.
+        may_stonewall: Whether a time limit (`-D`) may have ended a repetition.
+    """
+
+    api: str | None = None
+    file_per_process: bool | None = None
+    ranks: int | None = None
+    nodes: int | None = None
+    first_node_ranks: int | None = None
+    block_bytes: int | None = None
+    transfer_bytes: int | None = None
+    segments: int | None = None
+    aggregate_bytes: int | None = None
+    fsync: bool | None = None
+    fsync_ignored: bool = False
+    reordered: bool | None = None
+    repetitions: int | None = None
+    may_stonewall: bool = False
+
+    @property
+    def planned_bytes(self) -> int | None:
+        """What all ranks together were to move in one repetition."""
+        if self.block_bytes is not None and self.segments is not None and self.ranks is not None:
+            return self.block_bytes * self.segments * self.ranks
+        return self.aggregate_bytes
+
+    @property
+    def ranks_per_node(self) -> int | None:
+        """Tasks on each node, only where that many on every node are all of them."""
+        if self.nodes is None or self.ranks is None or self.first_node_ranks is None:
+            return None
+        return self.first_node_ranks if self.nodes * self.first_node_ranks == self.ranks else None
+
+
+def api_name(text: str) -> str | None:
+    """Return a back end's name without the version that old releases print after it."""
+    return re.split(r"[\s(]|-(?=\d)", text.strip(), maxsplit=1)[0] or None
+
+
+def access_is_file_per_process(text: str) -> bool | None:
+    """Return what IOR's `access` means, or None for a mode not known here."""
+    mode = text.strip().lower()
+    if mode.startswith("file-per-process"):
+        return True
+    if mode.startswith("single-shared-file"):
+        return False
+    return None
+
+
+# The command line
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """What an IOR command line says of itself.
+
+    Attributes:
+        script: Whether something else may say otherwise: `-f` names a file, or the line is not there.
+        letters: The options given, by their letter.
+        values: The last value of the options that take one.
+        directives: What `-O` sets, by lower-case name.
+    """
+
+    script: bool = False
+    letters: frozenset[str] = frozenset()
+    values: Mapping[str, str] = field(default_factory=dict)
+    directives: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def fsync(self) -> bool | None:
+        """Whether writes were made durable; None where a script may say."""
+        said = [self.directives.get(name) for name in ("fsync", "fsyncperwrite")]
+        if "e" in self.letters or "Y" in self.letters or "1" in said:
+            return None if self.script else True
+        return None if self.script else False
+
+    @property
+    def deadline(self) -> bool:
+        """Whether a time limit on each phase was set (`-D`)."""
+        given = self.values.get("D") or self.directives.get("deadlineforstonewalling")
+        return given is not None and given.strip("0.") != ""
+
+    @property
+    def time_limit(self) -> bool:
+        """Whether the test may stop before all repetitions (`-T`)."""
+        given = self.values.get("T") or self.directives.get("maxtimeduration")
+        return given is not None and given.strip("0.") != ""
+
+    @property
+    def dry_run(self) -> bool:
+        """Whether no I/O was to take place."""
+        return self.directives.get("dryrun", "0").strip("0") != ""
+
+    @property
+    def inside_io500(self) -> bool:
+        """Whether IOR was called as IO500 calls it: then it prints neither summary nor end mark."""
+        return bool({"stonewallingstatusfile", "saverankperformancedetailscsv"} & self.directives.keys())
+
+    @property
+    def operations(self) -> frozenset[Operation]:
+        """What must have been measured; nothing where a script says it."""
+        if self.script or {"writefile", "readfile", "checkwrite", "checkread"} & self.directives.keys():
+            return frozenset()
+        if not self.letters & set("wrWR"):
+            return frozenset((Operation.WRITE, Operation.READ))
+        return frozenset(
+            operation
+            for letter, operation in (("w", Operation.WRITE), ("r", Operation.READ))
+            if letter in self.letters
+        )
+
+
+_WITH_VALUE = frozenset("aAbdDfGijJlMNoOQstTUX")
+_FLAGS = frozenset("BcCeEFghHIkKmnpPqrRSuvVwWxyYzZ")
+
+
+def command_line(text: str) -> CommandLine:
+    """Return what can be told from a command line; what is not understood is passed over."""
+    try:
+        words = shlex.split(text)
+    except ValueError:  # a path with a lone quote
+        words = text.split()
+    letters: set[str] = set()
+    values: dict[str, str] = {}
+    directives: dict[str, str] = {}
+
+    def take(letter: str, value: str) -> None:
+        letters.add(letter)
+        values[letter] = value
+        if letter == "O":
+            for part in value.split(","):
+                name, _, said = part.partition("=")
+                directives[name.strip().lower()] = said.strip()
+
+    if not words:
+        return CommandLine(script=True)
+    at = 1  # the first word is the program
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if not word.startswith("-") or word.startswith("--"):
+            continue
+        for place, letter in enumerate(word[1:], start=1):
+            if letter in _WITH_VALUE:
+                value = word[place + 1 :].removeprefix("=")
+                # `-l` took no value in old releases.
+                if not value and at < len(words) and not (letter == "l" and words[at].startswith("-")):
+                    value = words[at]
+                    at += 1
+                take(letter, value)
+                break
+            if letter not in _FLAGS:
+                break
+            letters.add(letter)
+    return CommandLine("f" in letters, frozenset(letters), values, directives)
+
+
+# From rows to a measurement
+
+
+def _near(left: float, right: float, tolerance: float) -> bool:
+    return abs(left - right) <= tolerance * max(abs(left), abs(right))
+
+
+def _multiple(value: float, unit: int, tolerance: float) -> int | None:
+    """Return the whole multiple of the unit that the value can be, or None."""
+    multiple = max(1, round(value / unit)) * unit
+    return multiple if _near(value, multiple, tolerance) else None
+
+
+def _moved(row: Row, setup: Setup) -> tuple[int | None, bool]:
+    """Return the bytes that a repetition moved, if known, and whether they differ from the plan.
+
+    Raises:
+        UnreadableDocument: `inconsistent_row`: its figures cannot all be true.
+    """
+    planned = setup.planned_bytes
+    stated = row.moved_bytes
+    if row.total is None:  # it rounds to zero, so that nothing can be checked
+        if stated is not None:
+            return stated, planned is not None and stated != planned
+        return (None if setup.may_stonewall else planned), False
+    measured = row.mib.value * MIB * row.total.value
+    tolerance = _SLACK + row.mib.half / row.mib.value + row.total.half / row.total.value
+    if (
+        row.iops is not None
+        and row.transfer is not None
+        and row.transfer_kib is not None
+        and row.iops.value > 0
+    ):
+        called = row.iops.value * row.transfer.value * row.transfer_kib.value * KIB
+        slack = (
+            tolerance
+            + _SLACK
+            + sum(
+                each.half / each.value
+                for each in (row.iops, row.transfer, row.transfer_kib)
+                if each.value > 0
+            )
+        )
+        if not _near(called, measured, slack):
+            raise _contradiction(row, "its IOPS and transfer time", called, measured)
+    if stated is not None:
+        if not _near(stated, measured, tolerance) or (setup.transfer_bytes and stated % setup.transfer_bytes):
+            raise _contradiction(row, "the actual bytes moved that IOR stated for it", stated, measured)
+        return stated, planned is not None and stated != planned
+    if planned is not None:
+        if _near(planned, measured, tolerance):
+            return planned, False
+        if not (setup.may_stonewall and measured < planned):
+            raise _contradiction(row, "block size, segments and ranks", planned, measured)
+        return _multiple(measured, setup.transfer_bytes or 1, tolerance), True
+    if setup.block_bytes is None:
+        return None, False
+    # Segments unknown: whole blocks of all ranks, or else a stonewall ended it.
+    whole = _multiple(measured, setup.block_bytes * (setup.ranks or 1), tolerance)
+    if whole is not None:
+        return whole, False
+    return _multiple(measured, setup.transfer_bytes or 1, tolerance), True
+
+
+def _contradiction(row: Row, what: str, said: float, measured: float) -> UnreadableDocument:
+    return refusal(
+        "inconsistent_row",
+        f"contradicts itself: bandwidth times total time are {measured / 1e6:.6g} MB, by {what} they are "
+        f"{said / 1e6:.6g} MB; the file was changed or damaged, so post the original.",
+        row.place,
+    )
+
+
+def _check_sizes(row: Row, setup: Setup) -> None:
+    for shown, known, what in (
+        (row.block_kib, setup.block_bytes, "block"),
+        (row.transfer_kib, setup.transfer_bytes, "transfer"),
+    ):
+        if shown is None or known is None:
+            continue
+        if abs(shown.value * KIB - known) > shown.half * KIB + 1:
+            raise refusal(
+                "inconsistent_row",
+                f"shows a {what} size of {shown.value:g} KiB in a test of {known} bytes; rows of different "
+                "runs were mixed, so post one whole file.",
+                row.place,
+            )
+
+
+def _check_summary(summary: Summary, rows: Sequence[Row]) -> None:
+    values = [row.mib for row in rows]
+    half = max(value.half for value in values)
+    rates = [value.value for value in values]
+    for shown, true, what in (
+        (summary.largest, max(rates), "largest"),
+        (summary.least, min(rates), "smallest"),
+        (summary.mean, sum(rates) / len(rates), "mean"),
+    ):
+        if shown is not None and abs(shown.value - true) > shown.half + half + 1e-6 * true:
+            raise refusal(
+                "inconsistent_summary",
+                f"gives {shown.value:g} MiB/s as the {what} {rows[0].operation} bandwidth where the "
+                f"repetitions give {true:g}; the file was changed or damaged, so post the original.",
+                summary.place,
+            )
+    totals = [row.total for row in rows if row.total is not None]
+    if summary.seconds_mean is not None and len(totals) == len(rows):
+        true = sum(total.value for total in totals) / len(totals)
+        allowed = summary.seconds_mean.half + max(total.half for total in totals) + _SLACK * true
+        if abs(summary.seconds_mean.value - true) > allowed:
+            raise refusal(
+                "inconsistent_summary",
+                f"gives {summary.seconds_mean.value:g} s as the mean time where the repetitions give "
+                f"{true:.6g} s; the file was changed or damaged, so post the original.",
+                summary.place,
+            )
+
+
+def check_calls(summary: Summary, transfer_bytes: int | None) -> None:
+    """Raise `inconsistent_summary` where bandwidths and calls a second do not fit the transfer size."""
+    for rate, calls in zip((summary.largest, summary.least, summary.mean), summary.calls, strict=True):
+        if rate is None or calls is None or not transfer_bytes:
+            continue
+        implied = rate.value * MIB / transfer_bytes
+        allowed = calls.half + rate.half * MIB / transfer_bytes + _SLACK * implied
+        if abs(calls.value - implied) > allowed:
+            raise refusal(
+                "inconsistent_summary",
+                f"gives {calls.value:g} calls a second for {rate.value:g} MiB/s where transfers of "
+                f"{transfer_bytes} bytes make {implied:.6g}; the file was changed or damaged, so post the "
+                "original.",
+                summary.place,
+            )
+
+
+def _seconds(value: Figure | None) -> float | None:
+    return None if value is None else value.value
+
+
+def gb_per_second(mib_per_second: float) -> float:
+    """Return a bandwidth in MiB/s as one in GB/s, 10^9 bytes a second."""
+    return mib_per_second * MIB / 1e9
+
+
+def in_order(rows: Sequence[Row]) -> tuple[list[Row], bool]:
+    """Return the rows by their repetition, and whether one between them is missing.
+
+    Raises:
+        UnreadableDocument: `duplicate_row`: a repetition stands there twice.
+    """
+    if not rows or any(row.repetition is None for row in rows):
+        return list(rows), False
+    ordered = sorted(rows, key=lambda row: row.repetition or 0)
+    for earlier, later in itertools.pairwise(ordered):
+        if earlier.repetition == later.repetition:
+            raise refusal(
+                "duplicate_row",
+                f"is a second {later.operation} row of repetition {later.repetition}; post one whole file "
+                "of one run.",
+                later.place,
+            )
+    return ordered, ordered[-1].repetition != len(ordered) - 1
+
+
+def measurement(
+    *,
+    run: int,
+    test: int,
+    operation: Operation,
+    setup: Setup,
+    rows: Sequence[Row],
+    summary: Summary | None = None,
+    ranks_seconds: Mapping[int, Mapping[int, float]] | None = None,
+) -> tuple[Measurement, list[Doubt]]:
+    """Return one operation of one test in neutral units, with the doubts that its rows raise.
+
+    Args:
+        run: Which run of the file.
+        test: Which test of the run.
+        operation: What the rows measured.
+        setup: How the test was set up.
+        rows: The finished repetitions, in order.
+        summary: IOR's statistics, where it printed them over just these repetitions: they have more digits.
+        ranks_seconds: The ranks' own times by repetition and rank, where the file has them.
+
+    Raises:
+        UnreadableDocument: `inconsistent_row`, `inconsistent_summary`.
+    """
+    if setup.ranks == 0 or setup.block_bytes == 0 or setup.transfer_bytes == 0 or setup.segments == 0:
+        raise refusal("no_io", "is of a test that moves no bytes; post one that does.", rows[0].place)
+    repetitions: list[Repetition] = []
+    short: list[int] = []
+    for at, each in enumerate(rows):
+        _check_sizes(each, setup)
+        moved, differs = _moved(each, setup)
+        if differs:
+            short.append(at)
+        own = (ranks_seconds or {}).get(at if each.repetition is None else each.repetition)
+        slowest = max(own, key=lambda rank: own[rank]) if own else None
+        repetitions.append(
+            Repetition(
+                gb_per_second=gb_per_second(each.mib.value),
+                bytes=moved,
+                open_seconds=_seconds(each.open),
+                transfer_seconds=_seconds(each.transfer),
+                close_seconds=_seconds(each.close),
+                total_seconds=_seconds(each.total),
+                slowest_rank=slowest,
+                slowest_rank_seconds=None if own is None or slowest is None else own[slowest],
+                mean_rank_seconds=sum(own.values()) / len(own) if own else None,
+            )
+        )
+    rate = spread([gb_per_second(each.mib.value) for each in rows])
+    total = spread([each.total.value for each in rows if each.total is not None])
+    if summary is not None:
+        _check_summary(summary, rows)
+        check_calls(summary, setup.transfer_bytes)
+        if summary.largest and summary.least and summary.mean and rate is not None:
+            largest, least, mean = (
+                gb_per_second(each.value) for each in (summary.largest, summary.least, summary.mean)
+            )
+            median = mean if len(rows) <= 2 else min(max(rate.median or mean, least), largest)
+            rate = Spread(mean=mean, median=median, min=least, max=largest)
+        if (
+            summary.seconds_mean
+            and total is not None
+            and any(each.total and each.total.half > 1e-5 for each in rows)
+        ):
+            total = total.model_copy(update={"mean": summary.seconds_mean.value})
+    made = described(
+        run=run, test=test, operation=operation, setup=setup, repetitions=repetitions, rate=rate, total=total
+    )
+    doubts: list[Doubt] = []
+    if short:
+        doubts.append(
+            Doubt(
+                code=DoubtCode.STONEWALLED,
+                message=f"In {len(short)} of {len(rows)} {operation} repetitions the bytes moved are not "
+                "those planned, as when a time limit (-D) ends them; repeat without -D, or size the test "
+                "to finish.",
+            )
+        )
+    return made, doubts + straggler(operation, repetitions)
+
+
+def described(
+    *,
+    run: int,
+    test: int,
+    operation: Operation,
+    setup: Setup,
+    repetitions: list[Repetition],
+    rate: Spread | None,
+    total: Spread | None,
+) -> Measurement:
+    """Return a measurement with what its set-up says."""
+    return Measurement(
+        run=run,
+        test=test,
+        operation=operation,
+        api=setup.api,
+        file_per_process=setup.file_per_process,
+        ranks=setup.ranks,
+        nodes=setup.nodes,
+        ranks_per_node=setup.ranks_per_node,
+        block_bytes=setup.block_bytes,
+        transfer_bytes=setup.transfer_bytes,
+        segments=setup.segments,
+        fsync=False if setup.fsync_ignored else setup.fsync,
+        reordered=setup.reordered,
+        repetitions_requested=setup.repetitions,
+        repetitions=repetitions,
+        gb_per_second=rate,
+        total_seconds=total,
+    )
+
+
+def straggler(operation: Operation, repetitions: Iterable[Repetition]) -> list[Doubt]:
+    """Return the doubt about one rank that was much slower than the mean, where times by rank are known."""
+    worst: tuple[float, int | None] = (0.0, None)
+    for each in repetitions:
+        if each.slowest_rank_seconds is not None and each.mean_rank_seconds:
+            worst = max(
+                worst,
+                (each.slowest_rank_seconds / each.mean_rank_seconds, each.slowest_rank),
+                key=lambda w: w[0],
+            )
+    if worst[0] <= STRAGGLER_RATIO:
+        return []
+    return [
+        Doubt(
+            code=DoubtCode.STRAGGLER,
+            message=f"In a {operation} rank {worst[1]} took {worst[0]:.2f} times as long as the mean of the "
+            "ranks; look at its node, its network and the storage server it used.",
+        )
+    ]
+
+
+def setup_doubts(operation: Operation, setup: Setup, *, tells_setup: bool = True) -> list[Doubt]:
+    """Return the doubts that follow from how a test was set up.
+
+    Args:
+        operation: What was measured.
+        setup: The set-up as far as it is known.
+        tells_setup: False for the formats that cannot say, for the wording.
+    """
+    doubts: list[Doubt] = []
+
+    def doubt(code: DoubtCode, message: str) -> None:
+        doubts.append(Doubt(code=code, message=message))
+
+    if operation is Operation.WRITE:
+        if setup.fsync_ignored:
+            doubt(
+                DoubtCode.FSYNC_IGNORED,
+                "IOR warned that this back end has no fsync, so the write may have ended in memory; use -a "
+                "POSIX -e.",
+            )
+        elif setup.fsync is None:
+            doubt(
+                DoubtCode.FSYNC_UNKNOWN,
+                "This format does not say whether the write was made durable; post IOR's JSON (-O "
+                "summaryFormat=JSON)."
+                if not tells_setup
+                else "The command line does not show whether the write was made durable (a script may "
+                "set it); give -e on the command line, or post IOR's JSON.",
+            )
+        elif not setup.fsync:
+            doubt(
+                DoubtCode.NO_FSYNC,
+                "The write was run without -e, so that it may have ended in the page cache; repeat it with "
+                "-e.",
+            )
+    elif setup.nodes == 1:
+        doubt(
+            DoubtCode.CACHED_READ,
+            "The read ran on one node, which may hold in memory what it wrote; read from other nodes, or "
+            "more data than three times the memory.",
+        )
+    elif setup.reordered is False:
+        doubt(
+            DoubtCode.CACHED_READ,
+            "Each rank read back its own data (no -C), which its node may hold in memory; repeat with -C "
+            "on two nodes or more.",
+        )
+    elif setup.reordered is None:
+        doubt(
+            DoubtCode.CACHED_READ,
+            "The file does not show that ranks read other nodes' data (-C), so the read may come from "
+            "memory; post IOR's JSON of a run with -C.",
+        )
+    elif (
+        setup.nodes is None
+        and setup.ranks is not None
+        and setup.first_node_ranks is not None
+        and setup.first_node_ranks >= setup.ranks
+    ):
+        doubt(
+            DoubtCode.CACHED_READ,
+            "The read seems to have run on one node, which may hold in memory what it wrote; read from "
+            "other nodes.",
+        )
+    if setup.nodes is None:
+        doubt(
+            DoubtCode.UNKNOWN_TOPOLOGY,
+            "The file does not say on how many nodes the tasks ran; give ?nodes= when posting it, or use "
+            "IOR 3.3 or later.",
+        )
+    elif setup.ranks is not None and setup.first_node_ranks is not None and setup.ranks_per_node is None:
+        doubt(
+            DoubtCode.UNEVEN_NODES,
+            f"{setup.ranks} tasks ran on {setup.nodes} node{'' if setup.nodes == 1 else 's'} whose first "
+            f"was given {setup.first_node_ranks}; run the same number on every node.",
+        )
+    return doubts
+
+
+def merged(doubts: Iterable[Doubt], measurements: int) -> list[Doubt]:
+    """Return the doubts once each; one that all measurements share is told once, of the whole file."""
+    places: dict[tuple[DoubtCode, str], list[int | None]] = {}
+    for each in doubts:
+        seen = places.setdefault((each.code, each.message), [])
+        if each.measurement not in seen:
+            seen.append(each.measurement)
+    told: list[Doubt] = []
+    for (code, message), about in places.items():
+        if None in about or len(about) == measurements:
+            about = [None]
+        told += [Doubt(code=code, measurement=at, message=message) for at in about]
+    return told
+
+
+# Lines that IOR prints between the others
+
+_WARNING = re.compile(r"(?:ior )?(WARNING|ERROR):?\s?", re.IGNORECASE)
+_STONEWALL_WARNING = re.compile(
+    r"(?:ior )?WARNING:\s*(?:Expected aggregate file size|Stat\(\) of aggregate|Using actual aggregate"
+    r" bytes moved|Maybe caused by deadline)",
+    re.IGNORECASE,
+)
+_ACTUAL_BYTES = re.compile(r"Using actual aggregate bytes moved\s*=\s*(\S+)", re.IGNORECASE)
+_FSYNC_IGNORED = re.compile(r"WARNING:\s*fsync\(\).*Using value of 0", re.IGNORECASE)
+_INCORRECT = re.compile(r"incorrect data on (?:read|write)|FAILED comparison of buffer", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Remarks:
+    """What IOR's warning lines said.
+
+    Attributes:
+        moved_bytes: True byte counts, each with its line, in order.
+        fsync_ignored: The back end has no fsync.
+        incorrect_lines: Lines that tell of wrong data.
+        warning_lines: Lines of any other warning or error.
+    """
+
+    moved_bytes: list[tuple[int, int]] = field(default_factory=list)
+    fsync_ignored: bool = False
+    incorrect_lines: list[int] = field(default_factory=list)
+    warning_lines: list[int] = field(default_factory=list)
+
+
+def note(remarks: Remarks, line: str, number: int) -> bool:
+    """Take in a line if it is a remark of IOR's; tell whether it was.
+
+    Raises:
+        UnreadableDocument: `bad_number` for a byte count that is none.
+    """
+    if _INCORRECT.search(line):
+        remarks.incorrect_lines.append(number)
+        return True
+    if not _WARNING.match(line):
+        return False
+    actual = _ACTUAL_BYTES.search(line)
+    if actual:
+        remarks.moved_bytes.append((number, count(actual[1], "the bytes moved", Place(line=number))))
+    elif _FSYNC_IGNORED.match(line):
+        remarks.fsync_ignored = True
+    elif not _STONEWALL_WARNING.match(line):
+        remarks.warning_lines.append(number)
+    return True
+
+
+def incorrect_data(lines: Sequence[int]) -> list[Doubt]:
+    """Return the doubt about data that did not read back as written."""
+    if not lines:
+        return []
+    return [
+        Doubt(
+            code=DoubtCode.DATA_VERIFICATION_FAILED,
+            message=f"IOR found wrong data when it checked what it had written (line {lines[0]}); find the "
+            "cause before any figure of this storage is trusted.",
+        )
+    ]
+
+
+def warnings(lines: Sequence[int]) -> list[Doubt]:
+    """Return the doubt about other warnings that IOR printed."""
+    if not lines:
+        return []
+    return [
+        Doubt(
+            code=DoubtCode.IOR_WARNING,
+            message=f"IOR printed {len(lines)} warning or error line{'' if len(lines) == 1 else 's'}, the "
+            f"first in line {lines[0]}; read {'it' if len(lines) == 1 else 'them'} and repeat the run if "
+            "the set-up was not as meant.",
+        )
+    ]
+
+
+def environment_removed() -> Doubt:
+    """Return the doubt about an environment dump."""
+    return Doubt(
+        code=DoubtCode.ENVIRONMENT_REMOVED,
+        message="The file held the job's environment variables (-vvv), which were cut out and not stored; "
+        "renew any secret among them, and use -vv.",
+    )
+
+
+def refuse_no_io(setup: Setup, place: Place, *, dry_run: bool) -> None:
+    """Raise `no_io` for a test that only pretended: the DUMMY back end, or a dry run."""
+    if setup.api is not None and setup.api.upper() == "DUMMY":
+        raise refusal(
+            "no_io", "shows the back end DUMMY, which performs no I/O; measure with -a POSIX or MPIIO.", place
+        )
+    if dry_run:
+        raise refusal("no_io", "shows a dry run, in which no I/O took place; run it without dryRun.", place)

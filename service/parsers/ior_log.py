@@ -1,0 +1,32 @@
+"""The log lines that IOR prints among its JSON or CSV when both go to standard output."""
+
+import re
+
+_STARTS = (
+    "WARNING:",
+    "ior WARNING:",
+    "ERROR:",
+    "ior ERROR:",
+    "INFO:",
+    "stonewalling pairs",
+    "Pairs deadline",
+    "Commencing ",
+    "Using ",
+    "Participating tasks",
+    "Verifying ",
+    "task ",
+    "Test ",
+    "Writing output to",
+    "Start time skew",
+)
+_OTHERS = re.compile(
+    r"\d{1,9}: stonewalling"
+    r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+    r" [ \d]\d \d\d:\d\d:\d\d \d{4}"
+    r"|\[[\w.-]{1,80}:\d{1,9}\]"
+)
+
+
+def is_log_line(line: str) -> bool:
+    """Tell whether a whole line, without white space around it, is a log line of IOR or its MPI."""
+    return line.startswith(_STARTS) or _OTHERS.match(line) is not None

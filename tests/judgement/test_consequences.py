@@ -1,0 +1,260 @@
+"""The figures are worked out by hand from M = 1,296 * 3,600 / 419 = 11,135.0835 s and the exact formula.
+
+With T = 600 s the goodput of the sync scenario is 0.8300186509 at C = 60 and R = 600. It goes with
+(T - C) * exp(-(R + D)/M), so every case below is that figure times a ratio. A year of the cluster costs
+38,502.4 USD * 8,760 = 337,281,024 USD.
+"""
+
+import math
+
+import pytest
+
+from service.judgement.report import Consequences, GapReport
+from service.parsers.measurement import DcpOp, DoubtCode, Operation
+from service.parsers.run import BenchmarkRun
+from service.sizing.sizing import Sizing, TargetId
+from service.sizing.spec import ScenarioSpec
+from tests.judgement.examples import (
+    SHARD_BYTES,
+    async_scenario,
+    dcp,
+    doubt,
+    ior,
+    report_on,
+    run,
+    scenario,
+)
+
+WHOLE = 5_670_000_000_000
+SYNC_GOODPUT, ASYNC_GOODPUT = 0.8300186509417614, 0.8950565848722251
+MTBF_SECONDS = 11135.08353221957
+
+
+def _consequences(spec: ScenarioSpec, *runs: BenchmarkRun) -> Consequences:
+    report: GapReport = report_on(spec, *runs)
+    return report.consequences
+
+
+def _measured(found: Consequences) -> Sizing:
+    assert found.measured is not None
+    return found.measured
+
+
+def test_a_slow_write_stalls_longer_and_costs_millions() -> None:
+    # 5,670 GB at 80 GB/s take 70.875 s of each 600, so useful time falls from 540 to 529.125 s a period.
+    found = _consequences(scenario(), run(measurements=[ior(80.0)]))
+    measured = _measured(found)
+    assert found.feasible is True
+    assert (found.used, found.extrapolated) == ([TargetId.WRITE_BANDWIDTH], [])
+    assert found.specified.blocking.seconds == 60.0
+    assert measured.blocking.seconds == pytest.approx(70.875)
+    assert measured.interval.seconds == 600.0
+    assert measured.goodput.exact.goodput_fraction == pytest.approx(0.8133029975547407, rel=1e-9)
+    assert found.difference is not None
+    assert found.difference.goodput_fraction == pytest.approx(-0.016715653387021523, rel=1e-9)
+    assert found.difference.waste_usd_per_year == pytest.approx(5_637_872.69, abs=0.01)
+    assert found.next_interval_seconds is None
+
+
+def test_without_a_price_there_are_no_dollars() -> None:
+    found = _consequences(scenario(prices=None), run(measurements=[ior(80.0)]))
+    assert found.difference is not None
+    assert found.difference.waste_usd_per_year is None
+    assert found.difference.goodput_fraction < 0
+
+
+def test_a_faster_storage_gains() -> None:
+    # 189 GB/s halve the stall: 570 useful seconds in place of 540.
+    found = _consequences(scenario(), run(measurements=[ior(189.0)]))
+    assert _measured(found).goodput.exact.goodput_fraction == pytest.approx(SYNC_GOODPUT * 570 / 540)
+    assert found.difference is not None
+    assert found.difference.waste_usd_per_year == pytest.approx(
+        -SYNC_GOODPUT * 30 / 540 * 337_281_024, rel=1e-9
+    )
+
+
+def test_an_extrapolated_figure_is_used_and_named() -> None:
+    # 16 nodes with 0.04 GB/s each: 81.92 of all 2,048, so 69.2138671875 s.
+    found = _consequences(scenario(), run(measurements=[ior(0.64, nodes=16)]))
+    assert _measured(found).blocking.seconds == pytest.approx(69.2138671875)
+    assert (found.used, found.extrapolated) == ([TargetId.WRITE_BANDWIDTH], [TargetId.WRITE_BANDWIDTH])
+    assert _measured(found).goodput.exact.goodput_fraction == pytest.approx(0.8158562775844931, rel=1e-9)
+
+
+def test_the_timed_stall_goes_before_the_one_that_follows_from_the_bandwidth() -> None:
+    save = dcp(
+        DcpOp.SAVE, seconds=66.0, bytes_total=WHOLE, blocked_seconds=66.0, largest_rank_bytes=SHARD_BYTES
+    )
+    found = _consequences(
+        scenario(), run(number=1, measurements=[ior(50.0)]), run(number=2, day=2, operations=[save])
+    )
+    assert found.used == [TargetId.BLOCKING_SECONDS]
+    assert _measured(found).blocking.seconds == 66.0
+
+
+def test_a_figure_that_is_not_comparable_is_not_used() -> None:
+    found = _consequences(scenario(), run(measurements=[ior(100.0)], doubts=[doubt(DoubtCode.NO_FSYNC)]))
+    assert (found.measured, found.difference, found.used) == (None, None, [])
+    assert found.reason is not None
+    # Where it proves a miss it is used.
+    found = _consequences(scenario(), run(measurements=[ior(80.0)], doubts=[doubt(DoubtCode.NO_FSYNC)]))
+    assert found.used == [TargetId.WRITE_BANDWIDTH]
+
+
+def test_where_nothing_was_measured_nothing_is_claimed() -> None:
+    found = _consequences(scenario())
+    assert found.feasible is True
+    assert (found.measured, found.difference, found.next_interval_seconds) == (None, None, None)
+    assert found.reason is not None
+    assert "measured" not in found.model_dump(exclude_none=True)
+
+
+def test_async_stall_lag_and_load_take_the_place_of_the_specified_ones() -> None:
+    # C 5 to 8, D 240 to 300, and 5,670 GB at 35 GB/s load in 162 s, so R = 600 - 120 + 162 = 642.
+    save = dcp(
+        DcpOp.ASYNC_SAVE,
+        seconds=308.0,
+        bytes_total=WHOLE,
+        largest_rank_bytes=SHARD_BYTES,
+        blocked_seconds=8.0,
+        drain_seconds=300.0,
+        durable_lag_seconds=300.0,
+    )
+    found = _consequences(
+        async_scenario(),
+        run(number=1, operations=[save]),
+        run(number=2, measurements=[ior(35.0, operation=Operation.READ)]),
+    )
+    measured = _measured(found)
+    assert measured.blocking.seconds == 8.0
+    assert measured.write.durable_lag_seconds == 300.0
+    assert measured.restart.seconds == pytest.approx(642.0)
+    assert measured.restart.load_seconds == pytest.approx(162.0)
+    expected = ASYNC_GOODPUT * 592 / 595 * math.exp(-(60 + 42) / MTBF_SECONDS)
+    assert measured.goodput.exact.goodput_fraction == pytest.approx(expected, rel=1e-9)
+    assert measured.goodput.exact.goodput_fraction == pytest.approx(0.8824233524698296, rel=1e-9)
+    assert found.used == [TargetId.BLOCKING_SECONDS, TargetId.PERSIST_SECONDS, TargetId.READ_BANDWIDTH]
+    assert found.difference is not None
+    assert found.difference.waste_usd_per_year == pytest.approx(4_260_949.56, abs=0.01)
+
+
+def test_a_persist_bandwidth_gives_the_lag_and_leaves_the_stall() -> None:
+    # 5,670 GB at 20 GB/s are durable after 283.5 s; IOR knows nothing of the async stall.
+    found = _consequences(async_scenario(), run(measurements=[ior(20.0)]))
+    measured = _measured(found)
+    assert measured.write.durable_lag_seconds == pytest.approx(283.5)
+    assert measured.blocking.seconds == 5.0
+    assert measured.goodput.exact.goodput_fraction == pytest.approx(0.8915668033038628, rel=1e-9)
+    assert found.used == [TargetId.WRITE_BANDWIDTH]
+
+
+def test_an_unmeasured_lag_keeps_its_specified_seconds_although_the_interval_moves() -> None:
+    spec = async_scenario(interval={"rule": "young"})
+    specified = _consequences(spec).specified
+    save = dcp(
+        DcpOp.ASYNC_SAVE,
+        seconds=None,
+        blocked_seconds=20.0,
+        bytes_total=WHOLE,
+        largest_rank_bytes=SHARD_BYTES,
+    )
+    measured = _measured(_consequences(spec, run(operations=[save])))
+    assert specified.interval.seconds == pytest.approx(333.6927259054289)
+    assert measured.interval.seconds == pytest.approx(667.3854518108578)  # the root of four times the stall
+    assert measured.write.durable_lag_seconds == specified.write.durable_lag_seconds
+    assert measured.write.durable_lag_seconds == pytest.approx(133.47709036217156)
+
+
+def test_a_stall_given_as_a_fraction_keeps_its_specified_seconds() -> None:
+    spec = scenario(save={"mode": "sync", "overhead_fraction": 0.01}, interval={"rule": "young"})
+    reading = run(measurements=[ior(94.5, operation=Operation.READ)])
+    found = _consequences(spec, reading)
+    # C = 2 M f^2 = 2.22702 s, and the load of 60 s leaves R = 540.
+    assert found.specified.blocking.seconds == pytest.approx(2.227016706443914)
+    assert _measured(found).blocking.seconds == pytest.approx(2.227016706443914)
+    assert _measured(found).interval.seconds == pytest.approx(found.specified.interval.seconds)
+    assert _measured(found).restart.seconds == pytest.approx(540.0)
+
+
+def test_the_load_that_the_parts_of_a_restart_give_is_the_one_replaced() -> None:
+    parts = {
+        "detect_seconds": 60,
+        "reschedule_seconds": 120,
+        "initialise_seconds": 180,
+        "load_seconds": 90,
+        "warm_up_seconds": 30,
+    }
+    load = dcp(DcpOp.LOAD, seconds=100.0, bytes_total=WHOLE)
+    found = _consequences(scenario(restart=parts), run(operations=[load]))
+    assert found.specified.restart.seconds == 480.0
+    assert _measured(found).restart.seconds == pytest.approx(490.0)
+    assert found.used == [TargetId.LOAD_SECONDS]
+    assert _measured(found).goodput.exact.goodput_fraction == pytest.approx(0.8382587788394994, rel=1e-9)
+
+
+def test_a_restart_that_is_all_load_takes_the_measured_one() -> None:
+    found = _consequences(
+        scenario(restart={"seconds": 120}), run(operations=[dcp(DcpOp.LOAD, seconds=30.0, bytes_total=WHOLE)])
+    )
+    assert _measured(found).restart.seconds == pytest.approx(30.0)
+    assert _measured(found).restart.load_seconds == pytest.approx(30.0)
+
+
+def test_without_a_restore_target_the_restart_stays() -> None:
+    found = _consequences(
+        scenario(restore=None),
+        run(measurements=[ior(80.0), ior(1.0, operation=Operation.READ)]),
+    )
+    assert found.used == [TargetId.WRITE_BANDWIDTH]
+    assert _measured(found).restart.seconds == 600.0
+
+
+def test_a_stall_as_long_as_the_interval_is_infeasible_and_names_the_next_interval() -> None:
+    # 5,670 GB at 9 GB/s stop training for 630 s, and a save was to start every 600.
+    found = _consequences(scenario(), run(measurements=[ior(9.0)]))
+    assert found.feasible is False
+    assert (found.measured, found.difference) == (None, None)
+    assert found.used == [TargetId.WRITE_BANDWIDTH]
+    assert found.next_interval_seconds == pytest.approx(3968.0031518347864, rel=1e-9)
+    assert found.reason is not None
+    assert "630 s" in found.reason
+
+
+def test_youngs_rule_is_infeasible_from_twice_the_time_between_failures_on() -> None:
+    # 2 M is 22,270.167 s, which 5,670 GB take at 0.2546 GB/s.
+    spec = scenario(interval={"rule": "young"})
+    assert _consequences(spec, run(measurements=[ior(0.26)])).feasible is True
+    found = _consequences(spec, run(measurements=[ior(0.25)]))  # 22,680 s
+    assert found.feasible is False
+    assert found.next_interval_seconds is not None
+    assert found.next_interval_seconds > 22_680.0
+    assert _consequences(scenario(interval={"rule": "exact"}), run(measurements=[ior(0.25)])).feasible is True
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-310, 1e-300, 1e-9, 1e9])
+@pytest.mark.parametrize("rule", ["exact", "young", "daly"])
+def test_a_rate_far_out_of_any_bounds_breaks_nothing(rate: float, rule: str) -> None:
+    for spec in (scenario(interval={"rule": rule}), async_scenario(interval={"rule": rule})):
+        both = run(measurements=[ior(rate), ior(rate, operation=Operation.READ)])
+        found = _consequences(spec, both)
+        figures = [found.next_interval_seconds]
+        if found.measured is not None:
+            figures.append(found.measured.goodput.exact.goodput_fraction)
+        assert all(math.isfinite(figure) for figure in figures if figure is not None)
+
+
+def test_a_stated_storage_gives_way_to_the_measured_one() -> None:
+    stated = scenario(save={"mode": "sync"}, storage={"write_gb_per_second": 94.5})
+    found = _consequences(stated, run(measurements=[ior(80.0)]))
+    assert found.specified.blocking.seconds == pytest.approx(60.0)
+    assert found.specified.delivered is not None
+    assert _measured(found).blocking.seconds == pytest.approx(70.875)
+    assert _measured(found).delivered is None
+
+
+def test_a_stall_too_short_to_be_timed_is_a_microsecond() -> None:
+    save = dcp(
+        DcpOp.ASYNC_SAVE, seconds=None, blocked_seconds=0.0, bytes_total=WHOLE, largest_rank_bytes=SHARD_BYTES
+    )
+    found = _consequences(async_scenario(interval={"rule": "exact"}), run(operations=[save]))
+    assert _measured(found).blocking.seconds == 1e-6

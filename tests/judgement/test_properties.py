@@ -1,0 +1,182 @@
+"""What holds for any runs whatsoever."""
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from service.judgement.report import GapReport, Outcome, Status
+from service.parsers.measurement import DcpOp, Doubt, DoubtCode, Measurement, Operation
+from service.parsers.run import BenchmarkRun, Condition
+from service.sizing.sizing import Comparison, TargetId
+from tests.judgement.examples import (
+    SHARD_BYTES,
+    async_scenario,
+    codes,
+    dcp,
+    doubt,
+    ior,
+    mdtest,
+    report_on,
+    run,
+    scenario,
+    target_of,
+)
+
+NODES = st.sampled_from([1, 16, 1945, 1946, 2048, 2150, 2151, 4096])
+RATES = st.floats(min_value=1e-3, max_value=1e4)
+DOUBTS = st.lists(st.sampled_from(DoubtCode), max_size=2, unique=True)
+
+
+@st.composite
+def measurements(draw: st.DrawFn) -> Measurement:
+    kind = draw(st.sampled_from(["write", "read", "create"]))
+    nodes = draw(NODES | st.none())
+    if kind == "create":
+        return mdtest(draw(RATES), nodes=nodes)
+    return ior(
+        *draw(st.lists(RATES, min_size=1, max_size=3)),
+        nodes=nodes,
+        operation=Operation(kind),
+        ranks_per_node=draw(st.sampled_from([1, 8, 16])),
+        block_bytes=draw(st.sampled_from([1, SHARD_BYTES, 10 * SHARD_BYTES])),
+        total_seconds=draw(st.lists(RATES, max_size=2)),
+    )
+
+
+@st.composite
+def any_run(draw: st.DrawFn, number: int) -> BenchmarkRun:
+    doubts = [doubt(code, draw(st.none() | st.integers(0, 1))) for code in draw(DOUBTS)]
+    day, ran_day = draw(st.integers(1, 28)), draw(st.none() | st.integers(1, 28))
+    conditions = draw(st.lists(st.sampled_from(Condition), max_size=1))
+    if draw(st.booleans()):
+        return run(
+            number=number,
+            day=day,
+            ran_day=ran_day,
+            measurements=draw(st.lists(measurements(), min_size=1, max_size=2)),
+            doubts=doubts,
+            conditions=conditions,
+        )
+    nodes, seconds = draw(NODES), draw(RATES)
+    operations = [
+        dcp(
+            op,
+            seconds=seconds,
+            nodes=nodes,
+            bytes_total=draw(st.none() | st.sampled_from([1, 5_670_000_000_000])),
+            checkpoint_bytes=draw(st.none() | st.sampled_from([1, 5_670_000_000_000])),
+            blocked_seconds=seconds,
+            drain_seconds=seconds if op is DcpOp.ASYNC_SAVE else None,
+            durable_lag_seconds=seconds if op is DcpOp.ASYNC_SAVE else None,
+            io_seconds_max=draw(st.none() | RATES),
+        )
+        for op in draw(st.lists(st.sampled_from(DcpOp), min_size=1, max_size=2))
+    ]
+    return run(
+        number=number, day=day, ran_day=ran_day, operations=operations, doubts=doubts, conditions=conditions
+    )
+
+
+@st.composite
+def some_runs(draw: st.DrawFn) -> list[BenchmarkRun]:
+    return [draw(any_run(number)) for number in range(1, 1 + draw(st.integers(0, 4)))]
+
+
+def _check_verdict(report: GapReport) -> None:
+    statuses = [target.status for target in report.targets]
+    decider = next((t for t in report.targets if t.id is report.verdict.decided_by), None)
+    assert decider is not None
+    if Status.MISSED in statuses:
+        assert (report.verdict.outcome, decider.status) == (Outcome.FALLS_SHORT, Status.MISSED)
+    elif set(statuses) == {Status.MET}:
+        assert (report.verdict.outcome, decider.status) == (Outcome.MEETS, Status.MET)
+    else:
+        assert report.verdict.outcome is Outcome.UNPROVEN
+        assert decider.status is not Status.MET
+
+
+@settings(deadline=None)
+@given(runs=some_runs(), is_async=st.booleans())
+def test_every_report_is_consistent(runs: list[BenchmarkRun], is_async: bool) -> None:
+    report = report_on(async_scenario() if is_async else scenario(), *runs)
+    _check_verdict(report)
+    for target in report.targets:
+        assert target.reason.endswith(".")
+        assert (target.status is Status.UNMEASURED) == (target.run_ids == [])
+        found = set(codes(target))
+        flattered = found & {
+            DoubtCode.NO_FSYNC,
+            DoubtCode.FSYNC_IGNORED,
+            DoubtCode.FSYNC_UNKNOWN,
+            DoubtCode.CACHED_READ,
+            DoubtCode.PARTIAL_RANKS,
+        }
+        voided = found & {
+            DoubtCode.DATA_VERIFICATION_FAILED,
+            DoubtCode.IO500_INVALID,
+            DoubtCode.INCOMPLETE_RUN,
+        }
+        if voided:
+            assert target.status is Status.NOT_COMPARABLE
+        if target.status in (Status.MET, Status.MET_IF_IT_SCALES):
+            assert not flattered
+            assert target.ratio is not None
+            assert target.full_scale is (target.status is Status.MET)
+            if target.comparison is Comparison.AT_LEAST:
+                assert target.ratio >= 1 - 1e-8
+            if target.comparison is Comparison.AT_MOST:
+                assert target.ratio <= 1 + 1e-8
+        if target.status is Status.MISSED and target.comparison is Comparison.AT_LEAST:
+            assert target.ratio is not None
+            assert target.ratio < 1
+    used = {target.id: target for target in report.targets if target.id in report.consequences.used}
+    assert all(
+        target.status in (Status.MISSED, Status.MET, Status.MET_IF_IT_SCALES) for target in used.values()
+    )
+    assert set(report.consequences.extrapolated) == {key for key, each in used.items() if not each.full_scale}
+
+
+@settings(deadline=None)
+@given(runs=some_runs(), data=st.data())
+def test_the_order_of_the_runs_does_not_matter(runs: list[BenchmarkRun], data: st.DataObject) -> None:
+    shuffled: Sequence[BenchmarkRun] = data.draw(st.permutations(runs))
+    assert report_on(scenario(), *shuffled) == report_on(scenario(), *runs)
+
+
+@settings(deadline=None)
+@given(
+    nodes=NODES | st.none(), rate=RATES, found=st.lists(st.sampled_from(DoubtCode), max_size=3, unique=True)
+)
+def test_a_rates_status_is_the_first_of_the_table(
+    nodes: int | None, rate: float, found: list[DoubtCode]
+) -> None:
+    doubts: list[Doubt] = [doubt(code) for code in found]
+    target = target_of(
+        report_on(scenario(), run(measurements=[ior(rate, nodes=nodes)], doubts=doubts)),
+        TargetId.WRITE_BANDWIDTH,
+    )
+    if nodes is None or {"data_verification_failed", "io500_invalid", "incomplete_run"} & set(found):
+        expected = "not_comparable"
+    elif rate < (94.5 if nodes in (1946, 2048, 2150) else 94.5 * nodes / 2048):
+        expected = "missed"
+    elif {"no_fsync", "fsync_ignored", "fsync_unknown", "partial_ranks"} & set(found):
+        expected = "not_comparable"
+    elif nodes in (1946, 2048, 2150):
+        expected = "met"
+    else:
+        expected = "met_if_it_scales" if nodes < 1946 else "not_comparable"
+    assert target.status == expected
+
+
+@settings(deadline=None)
+@given(rate=RATES, older=some_runs())
+def test_older_runs_change_a_usable_newest_at_full_scale_by_a_doubt_at_most(
+    rate: float, older: list[BenchmarkRun]
+) -> None:
+    newest = run(number=99, day=29, measurements=[ior(rate)])
+    alone = target_of(report_on(scenario(), newest), TargetId.WRITE_BANDWIDTH)
+    among = target_of(report_on(scenario(), newest, *older), TargetId.WRITE_BANDWIDTH)
+    assert alone.status in (Status.MET, Status.MISSED)
+    assert among.model_copy(update={"doubts": []}) == alone.model_copy(update={"doubts": []})
+    assert set(codes(among)) <= {*codes(alone), DoubtCode.RUNS_DISAGREE}

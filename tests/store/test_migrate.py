@@ -1,0 +1,156 @@
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing
+from datetime import datetime
+from pathlib import Path
+from threading import Barrier
+from uuid import uuid4
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import func, inspect, select, text
+
+import service
+from service.errors import DatabaseUnavailable
+from service.sizing.spec import ScenarioSpec
+from service.store import benchmark_runs, migrate, scenarios, tables
+from service.store.database import Database
+from tests.store.conftest import MakeRun
+
+
+def migrate_there(url: str) -> bool:
+    with closing(Database(url)) as database:
+        migrate.upgrade(database)
+        return migrate.is_at_head(database)
+
+
+def test_the_migrations_make_exactly_the_tables_of_the_code(database: Database) -> None:
+    with database.migrating() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), tables.metadata) == []
+        made = inspect(connection)
+        for table in tables.metadata.sorted_tables:
+            # What Alembic does not compare: the names of primary and foreign keys.
+            assert made.get_pk_constraint(table.name)["name"] == table.primary_key.name
+            assert {key["name"] for key in made.get_foreign_keys(table.name)} == {
+                key.name for key in table.foreign_key_constraints
+            }
+
+
+def test_an_empty_database_is_not_at_head_and_a_migrated_one_is(empty_database: Database) -> None:
+    assert not migrate.is_at_head(empty_database)
+    migrate.upgrade(empty_database)
+    assert migrate.is_at_head(empty_database)
+    migrate.upgrade(empty_database)
+    assert migrate.current(empty_database) == migrate.head()
+
+
+def test_a_database_of_another_version_is_not_at_head(empty_database: Database) -> None:
+    migrate.upgrade(empty_database)
+    with empty_database.begin() as transaction:
+        transaction.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    assert not migrate.is_at_head(empty_database)
+
+
+def test_every_migration_can_be_undone_and_done_again(empty_database: Database) -> None:
+    for _ in range(2):
+        migrate.upgrade(empty_database)
+        migrate.downgrade(empty_database)
+        assert migrate.current(empty_database) is None
+        with empty_database.read() as transaction:
+            assert inspect(transaction).get_table_names() == ["alembic_version"]
+
+
+def test_a_filled_database_can_be_taken_down_and_up_again(
+    empty_database: Database, spec: ScenarioSpec, noon: datetime, make_run: MakeRun
+) -> None:
+    for _ in range(2):
+        migrate.upgrade(empty_database)
+        with empty_database.begin() as transaction:
+            made = scenarios.create(transaction, id=uuid4(), at=noon, name="a", spec=spec)
+            run = make_run(b"IOR", scenario_id=made.id)
+            benchmark_runs.create(transaction, run=run, document=b"IOR")
+        with empty_database.read() as transaction:
+            for table in tables.metadata.tables.values():
+                assert transaction.scalar(select(func.count()).select_from(table)) == 1
+        migrate.downgrade(empty_database)
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(empty_database: Database) -> None:
+    def migrate_and_fail() -> None:
+        with empty_database.migrating() as connection:
+            tables.metadata.create_all(connection)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        migrate_and_fail()
+    with empty_database.read() as transaction:
+        assert inspect(transaction).get_table_names() == []
+
+
+def test_a_migration_that_would_leave_orphans_in_sqlite_is_undone(tmp_path: Path) -> None:
+    def drop_what_is_referred_to(database: Database) -> None:
+        with database.migrating() as connection:
+            connection.execute(text("CREATE TABLE parent (id INTEGER PRIMARY KEY)"))
+            connection.execute(text("CREATE TABLE child (id INTEGER REFERENCES parent (id))"))
+            connection.execute(text("INSERT INTO child VALUES (1)"))
+
+    with closing(Database(f"sqlite:///{tmp_path / 'a.db'}")) as database:
+        with pytest.raises(RuntimeError, match="refer to nothing"):
+            drop_what_is_referred_to(database)
+        with database.read() as transaction:
+            assert inspect(transaction).get_table_names() == []
+
+
+def test_a_migration_leaves_its_settings_on_no_connection(empty_database: Database) -> None:
+    migrate.upgrade(empty_database)
+    with empty_database.begin() as transaction:
+        if empty_database.is_sqlite:
+            assert transaction.scalar(text("PRAGMA foreign_keys")) == 1
+            assert transaction.scalar(text("PRAGMA busy_timeout")) == 10_000
+        else:
+            assert transaction.scalar(text("SHOW statement_timeout")) == "1min"
+
+
+def test_threads_that_migrate_at_once_migrate_once(empty_database_url: str) -> None:
+    together = Barrier(6)
+
+    def start(_: int) -> bool:
+        together.wait()
+        return migrate_there(empty_database_url)
+
+    with ThreadPoolExecutor(6) as pool:
+        assert all(pool.map(start, range(6)))
+
+
+def test_processes_that_migrate_at_once_migrate_once(empty_database_url: str) -> None:
+    with ProcessPoolExecutor(3, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert all(pool.map(migrate_there, [empty_database_url] * 6))
+
+
+def test_without_tables_the_database_is_unavailable_and_says_what_to_do(
+    empty_database: Database, spec: ScenarioSpec, noon: datetime
+) -> None:
+    def create() -> None:
+        with empty_database.begin() as transaction:
+            scenarios.create(transaction, id=uuid4(), at=noon, name="a", spec=spec)
+
+    def get() -> None:
+        with empty_database.read() as transaction:
+            scenarios.get(transaction, id=uuid4())
+
+    for ask in (create, get):
+        with pytest.raises(DatabaseUnavailable, match="stallbudget migrate"):
+            ask()
+
+
+def test_the_migrations_are_found_beside_the_package_or_in_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert (migrate.folder() / "env.py").is_file()
+    package = tmp_path / "service"
+    package.mkdir()
+    monkeypatch.setattr(service, "__file__", str(package / "__init__.py"))
+    assert migrate.folder() == tmp_path / "migrations"
+    (package / "migrations").mkdir()
+    assert migrate.folder() == package / "migrations"
