@@ -36,7 +36,7 @@ GIVEN_STORAGE: dict[str, Any] = {
     },
 }
 
-SPECS = {
+SPECS: dict[str, dict[str, Any]] = {
     "sync": {"summary": "405B on 16,384 GPUs, synchronous saves of 60 s", "value": LLAMA_405B_SYNC},
     "async": {"summary": "The same, asynchronous saves that block for 5 s", "value": LLAMA_405B_ASYNC},
     "storage": {"summary": "70B on 1,024 GPUs: what a given storage system delivers", "value": GIVEN_STORAGE},

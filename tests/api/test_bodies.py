@@ -60,7 +60,7 @@ def test_a_body_without_a_length_is_counted_while_it_is_read(small: TestClient) 
 def test_a_length_that_lies_lets_nothing_past_the_limit(small: TestClient, length: str) -> None:
     for path in _paths(small):
         answer = small.post(
-            path, content=b" " * (LIMIT + 1), headers={"Content-Length": length.encode("latin-1")}
+            path, content=b" " * (LIMIT + 1), headers={b"Content-Length": length.encode("latin-1")}
         )
         problem(answer, 413, "too-large")
 

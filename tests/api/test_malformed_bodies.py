@@ -66,8 +66,9 @@ NO_NUMBERS = [
 NO_TEXTS = ["1", "true", "[]", "{}", '""', '"' + "x" * 65 + '"', "1e999"]
 NO_CHOICES = ["1", "true", "[]", "{}", '""', '"SYNC"', '" sync"', '"none"', '["sync"]']
 NO_BLOCKS = ["1", "true", '"a"', "[]", "[{}]", "1e999", '"{}"']
-BLOCKS = ("model", "cluster", "shards", "failures", "restart", "save", "interval", "restore", "retention")
-BLOCKS += ("storage", "prices")
+REQUIRED = ("model", "cluster", "failures", "restart", "save")
+OPTIONAL = ("shards", "interval", "restore", "retention", "storage", "prices")
+BLOCKS = (*REQUIRED, *OPTIONAL)
 
 
 def _wrong_values() -> Iterator[tuple[str, str]]:
@@ -101,8 +102,8 @@ PARTS = {"detect_seconds": 1, "reschedule_seconds": 1, "initialise_seconds": 1, 
 
 CONTRADICTIONS: list[tuple[Json, set[str]]] = [
     ({}, {"#/model", "#/cluster", "#/failures", "#/restart", "#/save"}),
-    *((without(SYNC, f"#/{block}"), {f"#/{block}"}) for block in BLOCKS[:2] + BLOCKS[3:6]),
-    *((changed(SYNC, f"#/{block}", None), {f"#/{block}"}) for block in BLOCKS[:2] + BLOCKS[3:6]),
+    *((without(SYNC, f"#/{block}"), {f"#/{block}"}) for block in REQUIRED),
+    *((changed(SYNC, f"#/{block}", None), {f"#/{block}"}) for block in REQUIRED),
     (_alone(SYNC, "model"), {"#/model/parameters"}),
     (_alone(SYNC, "model", bytes_per_parameter=14), {"#/model/parameters"}),
     (_alone(SYNC, "model", preset="llama-3-70b", parameters=1000), {"#/model/preset"}),

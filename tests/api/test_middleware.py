@@ -9,9 +9,9 @@ from fastapi import FastAPI
 from starlette.testclient import TestClient
 from starlette.types import Message, Scope
 
-from service.api import presets
 from service.app import create_app
 from service.settings import Settings
+from service.sizing import presets
 from tests.api.asking import IOR_JSON, NOWHERE, SYNC, problem, store, stored_run
 
 
@@ -25,7 +25,7 @@ def test_a_well_formed_request_id_is_echoed(stateless: TestClient, given: str) -
 
 @pytest.mark.parametrize("given", ["", "x" * 129, "a b", "a/b", "ä", "<b>", "a,b", "{}"])
 def test_another_request_id_is_replaced(stateless: TestClient, given: str) -> None:
-    answer = stateless.get("/livez", headers={"X-Request-Id": given.encode("latin-1")})
+    answer = stateless.get("/livez", headers={b"X-Request-Id": given.encode("latin-1")})
     made = answer.headers["x-request-id"]
     assert made != given
     assert made.isalnum()
@@ -79,7 +79,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     def fail() -> None:
         raise RuntimeError("the password is hunter2")
 
-    monkeypatch.setattr(presets.presets, "gpus", fail)
+    monkeypatch.setattr(presets, "gpus", fail)
     with TestClient(
         create_app(Settings(database_url="sqlite:///unused.db")), raise_server_exceptions=False
     ) as opened:

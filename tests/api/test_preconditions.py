@@ -33,8 +33,8 @@ def place(client: TestClient) -> str:
     return path
 
 
-def _header(value: str) -> dict[str, bytes]:
-    return {"If-Match": value.encode("latin-1")}
+def _header(value: str) -> dict[bytes, bytes]:
+    return {b"If-Match": value.encode("latin-1")}
 
 
 @pytest.mark.parametrize("header", NAMING)
