@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from service import errors
-from service.api.problems import KIND_OF_ERROR, KINDS
+from service.api.problems import KIND_OF_ERROR, KINDS, MAX_ERRORS
 from tests.api.asking import IOR_JSON, NOWHERE, SYNC, places, problem, store, stored_run
 
 ALLOWED = {
@@ -138,3 +138,25 @@ def test_statuses_of_kinds_are_errors_and_names_are_kebab_case() -> None:
         assert name == kind.name == kind.name.lower().replace("_", "-")
         for attribute in typing.get_type_hints(type(kind)):
             assert getattr(kind, attribute)
+
+
+def test_a_body_of_thousands_of_faults_gets_a_short_answer(stateless: TestClient) -> None:
+    spec = {**SYNC, "cluster": {**SYNC["cluster"], **{f"gpus_{n}": 1 for n in range(50_000)}}}
+    body = problem(stateless.post("/v1/sizings", json=spec), 422, "invalid-request")
+    assert len(body["errors"]) == MAX_ERRORS
+    assert body["detail"].endswith("And 49999 more; see errors.")
+    assert places(body)[0] == ("#/cluster/gpus_0", "unknown_field")
+
+
+def test_a_query_of_thousands_of_parameters_gets_a_short_answer(stateless: TestClient) -> None:
+    query = "&".join(f"p{n}" for n in range(5000))
+    body = problem(stateless.get(f"/v1/presets/gpus?{query}"), 422, "invalid-request")
+    assert len(body["errors"]) == MAX_ERRORS
+    assert body["detail"].endswith("And 4999 more; see errors.")
+
+
+def test_a_long_name_is_not_repeated_in_full(stateless: TestClient) -> None:
+    answer = stateless.post("/v1/sizings", json={**SYNC, "a" * 100_000: 1})
+    body = problem(answer, 422, "invalid-request")
+    assert places(body) == [("#/" + "a" * 200, "unknown_field")]
+    assert len(answer.content) < 2000
