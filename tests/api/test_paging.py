@@ -164,13 +164,16 @@ def test_a_forged_cursor_at_the_edge_of_the_calendar_fails_nothing(client: TestC
     assert len(answer.json()["items"]) == (1 if at.startswith("0001") else 0)
 
 
-@pytest.mark.parametrize("number", [-5, 0, 2**31, 2**63, 10**300, True, 1.0, "1", None, [1], {"a": 1}])
-def test_a_forged_number_is_refused(client: TestClient, number: object) -> None:
+FORGED_NUMBERS: list[object] = [-5, 0, 2**31, 2**63, 10**300, True, 1.0, "1", None, [1], {"a": 1}]
+
+
+def test_a_forged_number_is_refused(client: TestClient) -> None:
     path = f"/v1/scenarios/{store(client)['id']}/revisions"
-    text = json.dumps([_bound(path), number])
-    cursor = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")[:500]
-    answer = client.get(path, params={"cursor": cursor})
-    assert places(problem(answer, 422, "invalid-request")) == [("cursor", "unknown_cursor")]
+    for number in FORGED_NUMBERS:
+        text = json.dumps([_bound(path), number])
+        cursor = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")[:500]
+        answer = client.get(path, params={"cursor": cursor})
+        assert places(problem(answer, 422, "invalid-request")) == [("cursor", "unknown_cursor")]
 
 
 def test_an_overlong_cursor_is_refused_by_its_name(stored_on_sqlite: TestClient) -> None:

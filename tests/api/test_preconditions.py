@@ -6,7 +6,7 @@ from starlette.testclient import TestClient
 from tests.api.asking import SYNC, places, problem, store, stored_run
 
 BODY = {"name": "llama", "spec": SYNC}
-NAMING = ['"2"', '"1", "2"', '"2","3"', '"a", "2" , "b"', "*", " * ", ',"2",']
+NAMING = ['"%d"', '"0", "%d"', '"%d","0"', '"a", "%d" , "b"', "*", " * ", ',"%d",']
 NOT_NAMING = [
     '"1"',
     'W/"2"',
@@ -37,30 +37,36 @@ def _header(value: str) -> dict[bytes, bytes]:
     return {b"If-Match": value.encode("latin-1")}
 
 
+def test_a_header_that_names_the_revision_lets_a_change_through(client: TestClient, place: str) -> None:
+    for revision, header in enumerate(NAMING, start=2):
+        named = header.replace("%d", str(revision))
+        answer = client.put(place, json=BODY, headers=_header(named))
+        assert (answer.status_code, answer.headers["etag"]) == (200, f'"{revision + 1}"'), named
+
+
 @pytest.mark.parametrize("header", NAMING)
-def test_a_header_that_names_the_revision_lets_a_change_through(
-    client: TestClient, place: str, header: str
+def test_a_header_that_names_the_revision_lets_a_deletion_through(
+    stored_on_sqlite: TestClient, header: str
 ) -> None:
-    answer = client.put(place, json=BODY, headers=_header(header))
-    assert (answer.status_code, answer.headers["etag"]) == (200, '"3"')
-    assert client.delete(place, headers=_header(header.replace("2", "3"))).status_code == 204
+    path = f"/v1/scenarios/{store(stored_on_sqlite, 'to be deleted')['id']}"
+    named = header.replace("%d", "1")
+    assert stored_on_sqlite.delete(path, headers=_header(named)).status_code == 204
 
 
-@pytest.mark.parametrize("header", NOT_NAMING)
-def test_a_header_that_does_not_name_it_is_stale(client: TestClient, place: str, header: str) -> None:
-    body = problem(client.put(place, json=BODY, headers=_header(header)), 412, "stale")
-    assert places(body) == [("If-Match", "stale")]
-    problem(client.delete(place, headers=_header(header)), 412, "stale")
+def test_a_header_that_does_not_name_it_is_stale(client: TestClient, place: str) -> None:
+    for header in NOT_NAMING:
+        body = problem(client.put(place, json=BODY, headers=_header(header)), 412, "stale")
+        assert places(body) == [("If-Match", "stale")], header
+        problem(client.delete(place, headers=_header(header)), 412, "stale")
     assert client.get(place).headers["etag"] == '"2"'
 
 
-@pytest.mark.parametrize("headers", [{}, {"If-Match": ""}, {"If-Match": "  "}, {"If-None-Match": '"2"'}])
-def test_a_change_without_the_header_is_asked_for_it(
-    client: TestClient, place: str, headers: dict[str, str]
-) -> None:
-    body = problem(client.put(place, json=BODY, headers=headers), 428, "precondition-required")
-    assert places(body) == [("If-Match", "missing")]
-    problem(client.delete(place, headers=headers), 428, "precondition-required")
+def test_a_change_without_the_header_is_asked_for_it(client: TestClient, place: str) -> None:
+    without: list[dict[str, str]] = [{}, {"If-Match": ""}, {"If-Match": "  "}, {"If-None-Match": '"2"'}]
+    for headers in without:
+        body = problem(client.put(place, json=BODY, headers=headers), 428, "precondition-required")
+        assert places(body) == [("If-Match", "missing")]
+        problem(client.delete(place, headers=headers), 428, "precondition-required")
     assert client.get(place).headers["etag"] == '"2"'
 
 

@@ -14,7 +14,7 @@ from tests.api.asking import DCP, IOR_CSV, IOR_JSON, IOR_TEXT, PROBLEM, nulls, s
 FEW = settings(
     derandomize=True,
     deadline=None,
-    max_examples=250,
+    max_examples=150,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -278,6 +278,7 @@ class Tour:
         self.document = document
         self.client = client
         self.visited: set[tuple[str, str]] = set()
+        self.validators: dict[str, Draft202012Validator] = {}
 
     def ask(self, method: str, path: str, expected: int, **request: Any) -> Response:  # noqa: ANN401
         """Send a request, and return its answer once it is as documented."""
@@ -294,7 +295,11 @@ class Tour:
         media_type = answer.headers["content-type"].split(";")[0]
         assert media_type in content
         if "json" in media_type:
-            _validator(self.document, content[media_type]["schema"]).validate(answer.json())
+            schema = content[media_type]["schema"]
+            key = json.dumps(schema)
+            if key not in self.validators:
+                self.validators[key] = _validator(self.document, schema)
+            self.validators[key].validate(answer.json())
         return answer
 
     def _operation(self, method: str, path: str) -> Json:
