@@ -71,7 +71,9 @@ def sizing_of(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         Unsatisfiable: This version refuses the spec, or it has no answer.
     """
     try:
-        checked = ScenarioSpec.model_validate(spec.model_dump(exclude_unset=True, exclude_none=True))
+        checked = ScenarioSpec.model_validate(
+            spec.model_dump(exclude_unset=True, exclude_none=True, warnings=False)
+        )
     except ValidationError as error:
         raise Unsatisfiable(
             Fault(

@@ -1,5 +1,6 @@
 """/v1/scenarios: stored specs by unique name, their revisions, their sizing, and what deleting one takes along."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
@@ -13,6 +14,7 @@ from service.store import tables
 from tests.api.asking import (
     ASYNC,
     DCP,
+    IOR_JSON,
     NOWHERE,
     SYNC,
     UNSATISFIABLE,
@@ -23,6 +25,7 @@ from tests.api.asking import (
     problem,
     store,
     stored_run,
+    upload,
 )
 
 
@@ -235,3 +238,46 @@ def test_a_refused_put_changes_nothing(client: TestClient) -> None:
     body = problem(client.put(place, json=unsatisfiable, headers={"If-Match": '"1"'}), 422, "unsatisfiable")
     assert [pointer for pointer, _ in places(body)] == ["#/spec/failures"]
     assert client.get(place).json() == made
+
+
+OUTDATED: list[tuple[str, object]] = [
+    ("#/model", {"preset": "a-model-of-long-ago"}),
+    ("#/cluster/gpus", 10**9),
+    ("#/cluster/gpus", "many"),
+    ("#/save/mode", "paused"),
+    ("#/restart/seconds", -1),
+    ("#/restart", 600),
+    ("#/shards/no_longer_known", {"a": [1]}),
+    ("#/interval", {"rule": "fixed"}),
+]
+"""What an earlier or later version may have stored, and this one refuses."""
+
+
+# An enumeration's value that is gone is written as it is, and pydantic remarks on that.
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+@pytest.mark.parametrize(("pointer", "value"), OUTDATED)
+def test_a_spec_that_this_version_refuses_can_be_read_and_replaced_but_not_sized(
+    client: TestClient, application: FastAPI, pointer: str, value: object
+) -> None:
+    made = store(client)
+    place = f"/v1/scenarios/{made['id']}"
+    outdated = changed(SYNC, pointer, value)
+    with application.state.database.begin() as transaction:
+        transaction.execute(tables.scenario_revisions.update().values(spec=json.dumps(outdated)))
+    is_known = pointer != "#/shards/no_longer_known"
+    expected = outdated if is_known else {**SYNC, "shards": {}}
+    for path in (place, f"{place}/revisions/1"):
+        answer = client.get(path)
+        assert (answer.status_code, answer.json()["spec"]) == (200, expected)
+    for path in ("/v1/scenarios", f"{place}/revisions"):
+        assert client.get(path).json()["items"][0]["spec"] == expected
+    for path in (f"{place}/sizing", f"{place}/gap-report"):
+        answer = client.get(path)
+        if is_known:
+            assert [pointer for pointer, _ in places(problem(answer, 422, "unsatisfiable"))] == ["#/spec"]
+        else:
+            assert answer.status_code == 200
+    assert upload(client, made, IOR_JSON).status_code == 201
+    replaced = client.put(place, json={"name": "llama", "spec": SYNC}, headers={"If-Match": '"1"'})
+    assert replaced.status_code == 200
+    assert client.get(f"{place}/sizing").status_code == 200
