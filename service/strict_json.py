@@ -131,7 +131,8 @@ def loads(text: str, *, finite: bool = True, repeatable: Collection[str] = ()) -
 
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+"""Strings, closed or not: were a string without its end no match, each quote in it would be tried in turn."""
 
 
 def _check_depth(text: str) -> None:
