@@ -26,6 +26,7 @@ from service.parsers.measurement import (
     repetition_doubts,
     spread,
 )
+from service.wire import EXACT_INTEGER_MAX
 
 OPERATIONS = {"WRITE": Operation.WRITE, "READ": Operation.READ}
 """The phases that are read. `WRITE+r`, `RWMIX70` and their like mix reads and writes in one figure."""
@@ -38,7 +39,7 @@ _SMALL_FILE_BYTES = 1 << 20
 _MOST_MILLISECONDS = 10**11
 _MOST_BYTES_PER_SECOND = 1e16
 _SLACK = 1e-6
-_WHOLE = re.compile(r"\d{1,18}")
+_WHOLE = re.compile(r"[0-9]{1,18}")
 
 _KEEP_THE_AMOUNT = frozenset({
     "-w", "--write", "-r", "--read", "-d", "--mkdirs", "-F", "--delfiles", "-D", "--deldirs", "--stat", "-t",
@@ -131,10 +132,10 @@ def whole(text: str, what: str, place: Place) -> int:
     Raises:
         UnreadableDocument: `bad_number` for anything else.
     """
-    if not _WHOLE.fullmatch(text):
+    if not _WHOLE.fullmatch(text) or int(text) > EXACT_INTEGER_MAX:
         raise refusal(
             "bad_number",
-            f"has {text[:30]!r} for {what}, which is no whole number; post the file as elbencho wrote it.",
+            f"has {text[:30]!r} for {what}, which is no whole number within reason; post the original file.",
             place,
         )
     return int(text)
@@ -175,14 +176,14 @@ class _Command:
             name, equals, value = word.partition("=")
             if name in names:
                 return value if equals else next(iter(self.words[at + 1 : at + 2]), None)
-            if len(name) > 2 and name[:2] in names and name[0] == "-" != name[1] and name[2:].isdigit():
+            if len(name) > 2 and name[:2] in names and name[0] == "-" != name[1]:
                 return name[2:]
         return None
 
     def count(self, *names: str) -> int:
         """Return the value of an option that is a number, 0 where there is none."""
         value = self.value(*names) or ""
-        return int(value) if re.fullmatch(r"\d{1,9}", value) else 0
+        return int(value) if re.fullmatch(r"[0-9]{1,9}", value) else 0
 
     @property
     def iterations(self) -> int:
@@ -234,6 +235,8 @@ def _check(phase: Phase) -> None:
     for name in ("hosts", "threads", "block_size"):
         if phase.numbers.get(name) == 0:
             raise refusal("bad_number", f"has zero for {name}; post the file as elbencho wrote it.", place)
+    if (phase.ranks or 0) > EXACT_INTEGER_MAX or (phase.bytes or 0) > EXACT_INTEGER_MAX:
+        raise refusal("bad_number", "has counts beyond reason; post the original file.", place)
     if phase.milliseconds is None:
         raise refusal(
             "missing_key", "has no time of the last worker; post the file as elbencho wrote it.", place

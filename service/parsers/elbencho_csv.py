@@ -62,7 +62,7 @@ def parse(document: Document) -> Record:
             columns = _columns(line, place)
         elif not columns or (line.count(",") < len(columns) - 1 and _is_text(line)):
             text_lines.append(number)
-        elif number == last and (line.count(",") < len(columns) - 1 or _ends_early(line, columns)):
+        elif number == last and (line.count(",") < len(columns) - 1 or _ends_early(line, columns, phases)):
             cut_line = number
         else:
             phases.append(_phase(line, columns, place))
@@ -88,9 +88,17 @@ def _is_text(line: str) -> bool:
     return elbencho.date(line.partition(",")[0]) is None and line.count(",") < 5
 
 
-def _ends_early(line: str, columns: list[str]) -> bool:
-    """Tell whether a row ends within its command, whose every word stands in quotes."""
-    return columns[-1] == "command" and (not line.endswith('"') or line.count('"') % 2 == 1)
+def _ends_early(line: str, columns: list[str], before: list[Phase]) -> bool:
+    """Tell whether a row ends within its command, whose every word stands in quotes and which rows share."""
+    if columns[-1] != "command":
+        return False
+    command = line.rpartition(",")[2]
+    known = before[-1].command if before else None
+    return (
+        not command.endswith('"')
+        or command.count('"') % 2 == 1
+        or (known is not None and known != command and known.startswith(command))
+    )
 
 
 def _phase(line: str, columns: list[str], place: Place) -> Phase:

@@ -15,6 +15,7 @@ from service.parsers.elbencho import Phase
 from service.parsers.ior import Place, refusal
 from service.parsers.ior_prefix import line_prefix, unprefixed
 from service.parsers.measurement import Record
+from service.wire import EXACT_INTEGER_MAX
 
 NAME = "elbencho-json"
 
@@ -128,7 +129,7 @@ def _text(value: object) -> str | None:
 
 def _unread(value: object) -> int | None:
     """Return the time of a phase that is not read, and that rejects no file."""
-    return int(value) if isinstance(value, str) and re.fullmatch(r"\d{1,11}", value) else None
+    return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,11}", value) else None
 
 
 def _whole(value: Mapping[str, Any], key: str, place: Place) -> int | None:
@@ -136,7 +137,7 @@ def _whole(value: Mapping[str, Any], key: str, place: Place) -> int | None:
     found = value.get(key)
     if found is None:
         return None
-    if type(found) is int and 0 <= found < 10**18:
+    if type(found) is int and 0 <= found <= EXACT_INTEGER_MAX:
         return found
     return elbencho.whole(found if isinstance(found, str) else f"a {type(found).__name__}", key, place)
 

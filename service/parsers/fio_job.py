@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from service.errors import UnreadableDocument
 from service.parsers.fio_document import Found
 from service.parsers.measurement import Operation
+from service.wire import EXACT_INTEGER_MAX
 
 _ALL_CLIENTS = "All clients"
 _FINISHED = (0, 2**31 - 1)
@@ -34,7 +35,6 @@ _KEEP_THE_AMOUNT = frozenset({
 })  # fmt: skip
 """Options beside which a job moves its `size`, unless a time limit ends it."""
 
-_MOST_BYTES = 10**18
 _MOST_MILLISECONDS = 10**11
 _MOST_BYTES_PER_SECOND = 1e16
 _SLACK = 1e-4
@@ -52,9 +52,9 @@ class Side(NamedTuple):
     ios: int | None
 
 
-_SIZE = re.compile(r"(\d{1,15})([kmgtp]?)b?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)b?", re.IGNORECASE)
 _SHIFTS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
-_DURATION = re.compile(r"(\d{1,12})(us|ms|s|m|h|d)?", re.IGNORECASE)
+_DURATION = re.compile(r"([0-9]{1,12})(us|ms|s|m|h|d)?", re.IGNORECASE)
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -94,7 +94,7 @@ class Job:
     def number(self, *names: str) -> int | None:
         """Return the value of an option that is a plain whole number."""
         value = self.option(*names)
-        return int(value) if value is not None and re.fullmatch(r"\d{1,12}", value) else None
+        return int(value) if value is not None and re.fullmatch(r"[0-9]{1,12}", value) else None
 
     def is_on(self, *names: str) -> bool:
         """Tell whether a switch is set."""
@@ -105,7 +105,8 @@ class Job:
         found = _SIZE.fullmatch(text or "")
         if found is None or self.option("kb_base") not in (None, "1024"):
             return None
-        return int(found[1]) << _SHIFTS[found[2].lower()]
+        size = int(found[1]) << _SHIFTS[found[2].lower()]
+        return size if size <= EXACT_INTEGER_MAX else None
 
     @property
     def direct(self) -> bool:
@@ -205,7 +206,9 @@ class Reader:
     def _refusal(self, code: str, detail: str, *path: str | int) -> UnreadableDocument:
         return self._found.refusal(code, detail, self.key, *path)
 
-    def _whole(self, within: Mapping[str, Any], key: str, *path: str | int, most: int = _MOST_BYTES) -> int:
+    def _whole(
+        self, within: Mapping[str, Any], key: str, *path: str | int, most: int = EXACT_INTEGER_MAX
+    ) -> int:
         value = within.get(key)
         if value is None:
             raise self._refusal("missing_key", f"has no {key}; post the file as fio wrote it.", *path)
