@@ -28,7 +28,11 @@ def recognises(document: Document) -> bool:
     """Tell whether a line begins as one of elbencho's objects, whole or cut off."""
     if _OPENING.search(document.text):
         return True
-    return isinstance(document.json, dict) and {"phase_type", "last_done"} <= document.json.keys()
+    if isinstance(document.json, dict):
+        return {"phase_type", "last_done"} <= document.json.keys()
+    return '"phase_type"' in document.text and any(
+        line.startswith("{") and '"phase_type"' in line and '"last_done"' in line for line in document.lines
+    )
 
 
 def parse(document: Document) -> Record:

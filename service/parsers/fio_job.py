@@ -71,6 +71,8 @@ class Job:
         errors: How many errors it went on after.
         options: Its options and the global ones; None where the file has none.
         sides: What it moved.
+        trimmed: Whether it trimmed, which is not read.
+        closes_in_time: Whether this fio's time holds the fsync of `fsync_on_close`, as from 3.17 on.
     """
 
     at: int
@@ -82,6 +84,7 @@ class Job:
     options: Mapping[str, str] | None
     sides: Mapping[Operation, Side]
     trimmed: bool
+    closes_in_time: bool
 
     def option(self, *names: str) -> str | None:
         """Return the value of an option under any of its names."""
@@ -166,7 +169,9 @@ class Job:
         """
         if self.options is None:
             return None
-        if self.is_on("end_fsync") or self.is_on("end_syncfs") or self.is_on("fsync_on_close"):
+        if self.is_on("end_fsync") or self.is_on("end_syncfs"):
+            return True
+        if self.is_on("fsync_on_close") and self.closes_in_time:
             return True
         if (self.option("sync") or "0").lower() in ("1", "sync", "dsync"):
             return True
@@ -176,6 +181,16 @@ class Job:
             return False
         call = self.transfer_bytes(Operation.WRITE) or (side.bytes / side.ios if side.ios else side.bytes)
         return every * call <= _UNSYNCED_FRACTION * side.bytes / (copies or 1)
+
+
+_RELEASE = re.compile(r"fio-([0-9]{1,3})\.([0-9]{1,3})")
+_CLOSES_IN_TIME = (3, 17)
+"""Releases before this one stopped the clock before the fsync of `fsync_on_close` (fio issue 831)."""
+
+
+def _release(version: object) -> tuple[int, int]:
+    found = _RELEASE.match(version) if isinstance(version, str) else None
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 class Reader:
@@ -191,6 +206,7 @@ class Reader:
             raise found.refusal(
                 "no_results", "holds no jobs; post the output of a run that finished.", self.key
             )
+        self._closes_in_time = _release(value.get("fio version")) >= _CLOSES_IN_TIME
         self.units_corrected = False
         self.jobs: list[Job] = []
         self.total: Job | None = None
@@ -304,6 +320,7 @@ class Reader:
             options=options,
             sides=sides,
             trimmed=isinstance(trim, dict) and trim.get("io_bytes") != 0,
+            closes_in_time=self._closes_in_time,
         )
 
     def _side(self, entry: Mapping[str, Any], operation: Operation, at: int) -> Side | None:

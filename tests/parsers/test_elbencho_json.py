@@ -323,6 +323,19 @@ def test_lines_of_a_log_are_told() -> None:
     assert "line 1" in message
 
 
+def test_keys_in_another_order_are_read() -> None:
+    lines = [json.dumps(each, sort_keys=True) for each in (phase(), phase("READ"))]
+    assert (
+        parse("\n".join(lines).encode()).measurements == parse(as_json(phase(), phase("READ"))).measurements
+    )
+
+
+def test_objects_over_several_lines_are_refused_and_one_a_line_asked_for() -> None:
+    error = refused(json.dumps(phase(), indent=2).encode())
+    assert (error.code, error.line) == ("not_json", 1)
+    assert "one object a line" in error.detail
+
+
 def test_a_prefix_before_every_line_is_taken_off() -> None:
     lines = as_json(phase(), phase("READ")).split(b"\n")
     made = parse(b"\n".join(b"[1,0]<stdout>:" + line for line in lines[:-1]))

@@ -307,6 +307,12 @@ def test_a_write_is_durable_only_if_its_options_sync_all_of_it(
     assert (DoubtCode.NO_FSYNC in codes(made)) is not fsync
 
 
+@pytest.mark.parametrize(("version", "fsync"), [("fio-3.16", False), ("fio-3.17", True), ("3.33", False)])
+def test_before_3_17_the_time_left_out_the_fsync_of_the_last_close(version: str, fsync: bool) -> None:
+    given = options(end_fsync=None, fsync_on_close="1")
+    assert only(record(job(given=given), **{"fio version": version})).fsync is fsync
+
+
 def test_one_unsynced_section_makes_the_group_unsynced() -> None:
     made = record(job("one"), job("two", given=options(name="two", end_fsync=None)))
     assert only(made).fsync is False
