@@ -37,7 +37,7 @@ _KEEP_THE_AMOUNT = frozenset({
 
 _MOST_MILLISECONDS = 10**11
 _MOST_BYTES_PER_SECOND = 1e16
-_SLACK = 1e-4
+_SLACK = 1e-6
 _UNSYNCED_FRACTION = 0.05
 """With fsync=N the last N writes may stay unsynced; up to this share of a job's bytes that is let pass."""
 

@@ -6,7 +6,8 @@ one `groupid` ran together: their bytes are added and divided by the longest run
 document again and again, of which the last counts; documents of other runs are runs of their own.
 
 fio's `runtime` is that of the phase, the fsync of `end_fsync` and, from fio 3.17 on, of `fsync_on_close`
-included; it leaves out the creation of files, so nothing here fills `open_seconds`. `job_runtime` is a sum over processes and unused.
+included; it leaves out the creation of files, so nothing here fills `open_seconds`. `job_runtime` is a sum over
+processes and unused.
 """
 
 from collections.abc import Iterable
