@@ -17,6 +17,7 @@ from service.wire import Outgoing
 router = APIRouter(tags=["explanations"], route_class=StrictRoute)
 
 Accept = Annotated[str | None, Header(include_in_schema=False)]
+VARIES = {"Vary": "Accept"}
 AS_PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 

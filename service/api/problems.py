@@ -176,7 +176,7 @@ def answer(
         type=f"/problems/{kind.name}",
         title=kind.title,
         status=kind.status,
-        detail=detail,
+        detail=detail.encode(errors="replace").decode(),  # a server may hand on a path with lone surrogates
         request_id=request_id_of(request),
         errors=[
             ProblemError(pointer=fault.pointer, code=fault.code, detail=fault.detail, line=fault.line)
