@@ -2,7 +2,7 @@
 
 import logging
 import re
-from uuid import uuid4
+from secrets import token_hex
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
@@ -27,7 +27,7 @@ class EveryRequest:
             await self.app(scope, receive, send)
             return
         asked = Headers(scope=scope).get("x-request-id", "")
-        request_id = asked if _WELL_FORMED.fullmatch(asked) else uuid4().hex
+        request_id = asked if _WELL_FORMED.fullmatch(asked) else token_hex(16)
         without_body = scope["method"] == "HEAD"
         scope = {**scope, "request_id": request_id, "method": "GET" if without_body else scope["method"]}
         started = False

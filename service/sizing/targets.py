@@ -12,6 +12,9 @@ from service.sizing.sizing import (
     TargetUnit,
     Write,
 )
+from service.wire import computed
+
+new_target = computed(Target)
 
 CHECKPOINT_TOLERANCE_FRACTION = 0.05
 
@@ -89,7 +92,7 @@ def targets(
             ),
         ]
     listed.append(
-        Target(
+        new_target(
             id=TargetId.FILE_CREATE_RATE,
             comparison=Comparison.AT_LEAST,
             value=metadata.creates_per_second,
@@ -99,10 +102,10 @@ def targets(
         )
     )
     listed.append(
-        Target(
+        new_target(
             id=TargetId.CHECKPOINT_BYTES,
             comparison=Comparison.WITHIN,
-            value=checkpoint.bytes,
+            value=float(checkpoint.bytes),
             unit=TargetUnit.BYTES,
             scope=Scope.CLUSTER,
             tolerance_fraction=CHECKPOINT_TOLERANCE_FRACTION,
@@ -113,7 +116,7 @@ def targets(
 
 
 def _rate(target_id: TargetId, value: float, scope: Scope, why: str) -> Target:
-    return Target(
+    return new_target(
         id=target_id,
         comparison=Comparison.AT_LEAST,
         value=value,
@@ -124,7 +127,7 @@ def _rate(target_id: TargetId, value: float, scope: Scope, why: str) -> Target:
 
 
 def _time(target_id: TargetId, value: float, scope: Scope, why: str) -> Target:
-    return Target(
+    return new_target(
         id=target_id,
         comparison=Comparison.AT_MOST,
         value=value,
