@@ -89,8 +89,12 @@ class StrictRoute(APIRoute):
 
     The body is strict JSON whatever its content type says, no longer than `max_json_bytes`; a query parameter
     that the function does not know, or one given twice, is refused; so is an `Accept` without a media type
-    that the route has.
+    that the route has. Its operationId is the name of the function.
     """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401
+        """Take what APIRoute takes."""
+        super().__init__(path, endpoint, **{**options, "operation_id": endpoint.__name__})
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler, with the rules before it."""
