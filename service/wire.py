@@ -60,17 +60,31 @@ def computed(model: Callable[P, M]) -> Callable[P, M]:
     own `model_construct` takes twice the time of the validation that it leaves out.
 
     Args:
-        model: The class of the model.
+        model: The class of the model; its optional fields must be absent by default.
     """
-    kind = cast("type[M]", model)
-    absent: dict[str, Any] = dict.fromkeys(kind.model_fields)
-    assert all(f.is_required() or f.default is None for f in kind.model_fields.values())  # noqa: S101
-    new, put = kind.__new__, object.__setattr__
+    return _maker(cast("type[M]", model), {})
 
-    def make(*_: P.args, **figures: P.kwargs) -> M:
-        made = new(kind)
-        put(made, "__dict__", absent | figures)
-        put(made, "__pydantic_fields_set__", set(figures))
+
+def completed(model: type[M], **stated: Any) -> Callable[..., M]:  # noqa: ANN401 - whatever the model holds
+    """Return likewise what makes a model most of which is stated here, once.
+
+    Args:
+        model: The class of the model.
+        stated: Fields that all of them have alike.
+    """
+    return _maker(model, stated)
+
+
+def _maker(model: type[M], stated: dict[str, Any]) -> Callable[..., M]:
+    fields = model.model_fields
+    assert all(each.is_required() or each.default is None for each in fields.values())  # noqa: S101
+    start = {name: stated.get(name) for name in fields}
+    new, put = model.__new__, object.__setattr__
+
+    def make(**figures: Any) -> M:  # noqa: ANN401 - whatever the model holds
+        made = new(model)
+        put(made, "__dict__", start | figures)
+        put(made, "__pydantic_fields_set__", stated.keys() | figures.keys() if stated else set(figures))
         put(made, "__pydantic_extra__", None)
         put(made, "__pydantic_private__", None)
         return made

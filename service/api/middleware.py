@@ -4,7 +4,7 @@ import logging
 import re
 from secrets import token_hex
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -36,7 +36,8 @@ class EveryRequest:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                MutableHeaders(scope=message)["X-Request-Id"] = request_id
+                headers = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+                message = {**message, "headers": headers}
             elif without_body and message["type"] == "http.response.body":
                 message = {**message, "body": b""}
             await send(message)

@@ -3,7 +3,7 @@
 The same for the figures that a scenario asks for and for those that a given storage system delivers.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from service.sizing import cost, goodput, interval
 from service.sizing.sizing import (
@@ -28,8 +28,7 @@ new_goodput = computed(Goodput)
 new_interval = computed(Interval)
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """What stays the same whatever the storage: the checkpoint, the failures, the prices."""
 
     spec: ScenarioSpec
@@ -46,8 +45,7 @@ class Job:
     gpu_hour_usd: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """A job that saves: its interval, its stall, and what comes of them."""
 
     interval: Interval
