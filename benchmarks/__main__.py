@@ -28,9 +28,9 @@ Processor time.
 
 ## `POST /v1/sizings`
 
-Over {connections} kept-alive connections, each server under one uvicorn process (uvloop, httptools, no access log). Servers
-and client have a processor each where there are two. In each of {rounds} rounds every server had {seconds:g} s of work, one
-after the other, in an order that turns.
+Over {connections} kept-alive connections, each server under one uvicorn process (uvloop, httptools, no access log).
+Servers and client have a processor each where there are two. In each of {rounds} rounds every server had
+{seconds:g} s of work, one after the other, in an order that turns.
 
 | server | requests a second | the service reaches |
 |---|---|---|
@@ -43,8 +43,8 @@ inside it. They differ because the service answers a sizing without the framewor
 
 ## Starting
 
-Importing `service.app` takes {import_ours:.2f} s; importing only the libraries that it imports takes {import_theirs:.2f} s. The
-ratio is {import_ratio:.2f}. Fresh processes, interleaved, medians of {import_rounds} rounds.
+Importing `service.app` takes {import_ours:.2f} s; importing only the libraries that it imports takes
+{import_theirs:.2f} s. The ratio is {import_ratio:.2f}. Fresh processes, interleaved, medians of {import_rounds} rounds.
 
 ## Reading documents
 
