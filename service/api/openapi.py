@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
-from service.api.problems import MEDIA_TYPE
+from service.api.problems import Problem
 from service.wire import Incoming, Outgoing
 
 DESCRIPTION = """\
@@ -70,6 +70,9 @@ def finished(app: FastAPI) -> Json:
     for operation in _operations(document):
         _finish_operation(operation)
     schemas = document["components"]["schemas"]
+    problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas |= problem.pop("$defs") | {"Problem": problem}
+    schemas = document["components"]["schemas"] = dict(sorted(schemas.items()))
     for leftover in ("HTTPValidationError", "ValidationError"):
         schemas.pop(leftover, None)
     for schema in _schemas(document):
@@ -145,9 +148,6 @@ def _finish_operation(operation: Json) -> None:
         operation["responses"]["304"] = {"description": "What the caller has still holds."}
     makes = "201" in operation["responses"]
     for status, response in operation["responses"].items():
-        content = response.get("content", {})
-        if int(status) >= 400 and "application/json" in content:
-            content[MEDIA_TYPE] = content.pop("application/json")
         sent = {
             "X-Request-Id": True,
             "ETag": int(status) < 400
