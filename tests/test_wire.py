@@ -5,7 +5,7 @@ from typing import Annotated
 import pytest
 from pydantic import Field, ValidationError
 
-from service.wire import EXACT_INTEGER_MAX, INT64_MAX, WHOLE, Absent, Incoming
+from service.wire import EXACT_INTEGER_MAX, INT64_MAX, WHOLE, Absent, Incoming, Outgoing
 
 
 class Part(Incoming):
