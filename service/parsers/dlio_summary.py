@@ -138,8 +138,13 @@ def read_summary(document: Document) -> Summary:
         )
     size = _number(metric, "checkpoint_size_GB", most=EXACT_INTEGER_MAX / _GIB)
     checkpoint_bytes = round(size * _GIB)
-    if checkpoint_bytes <= 0:
-        raise refusal("bad_number", "is no size of a checkpoint.", _at("metric", "checkpoint_size_GB"))
+    # It is a count of bytes over 2^30, which a float holds exactly.
+    if checkpoint_bytes <= 0 or abs(checkpoint_bytes - size * _GIB) > _AGREEMENT:
+        raise refusal(
+            "bad_number",
+            "is no whole number of bytes over 2^30; post summary.json as DLIO wrote it.",
+            _at("metric", "checkpoint_size_GB"),
+        )
     save = _phase(metric, "save", size)
     load = _phase(metric, "load", size)
     if save is None and load is None:
@@ -231,7 +236,8 @@ def _durations(
 
     Mean and deviation tell two durations, the mean of the reciprocals a third. Since DLIO takes them in whole
     microseconds, what is found must have all four statistics to the last digits; of more durations it has not.
-    Where all are nearly the same, rounding hides the difference, and nothing is told.
+    Where all are nearly the same, rounding hides the difference, and nothing is told; where two are, they may be
+    microseconds off.
 
     Args:
         mean: Mean of the durations. [s]

@@ -45,8 +45,9 @@ _RECOGNISED = re.compile(
     r"IO500 version \S|\[RESULT(?:-invalid)?\] {1,60}[\w-]{1,40} {1,40}\S{1,40} (?:GiB/s|kIOPS) {1,2}: time"
 )
 _NUMBER = re.compile(r"\d{1,12}\.\d{1,9}")
+_DECIMALS = 6
+"""Rates and scores are printed with that many."""
 _HALF_DIGIT = 5e-7
-"""Rates and scores are printed with six decimals."""
 _MOST = 1e9
 
 _PHASES: Mapping[str, tuple[int, Operation]] = {
@@ -178,10 +179,10 @@ class _Walk:
             )
         run = self.runs[-1]
         found = _SCORE.match(line)
+        if number == self.last and (found is None or len(found[4].partition(".")[2]) < _DECIMALS):
+            run.cut_line = number
+            return
         if found is None:
-            if number == self.last:
-                run.cut_line = number
-                return
             raise refusal("bad_row", "is no whole score; post the file as IO500 wrote it.", _at(number))
         bandwidth, iops, total = (_number(found[at], "a score", number) for at in (2, 3, 4))
         invalid = found[1] == "-invalid" or found[5] is not None

@@ -92,12 +92,13 @@ class _Command:
 
 _WITH_VALUE = frozenset("abdefGiIlnNpsVwWxz")
 _FLAGS = frozenset("BcCDEFgkLPrRStTuUvXyYZ")
+_LONGEST_COMMAND = 30_000
 
 
 def _command(text: str) -> _Command:
     """Return what can be told from a command line; what is not understood is passed over."""
     try:
-        words = shlex.split(text)
+        words = shlex.split(text[:_LONGEST_COMMAND])  # whose time grows with the square of a word's length
     except ValueError:  # a path with a lone quote
         words = [word.strip("'\"") for word in text.split()]
     values: dict[str, str] = {}
@@ -272,7 +273,8 @@ class _Walk:
             )
         items = given.get("n", "")
         if (
-            items.isascii()
+            run.announced == 1
+            and items.isascii()
             and items.isdigit()
             and len(items) < 19
             and not given.keys() & set("bISz")
@@ -367,7 +369,7 @@ class _Walk:
                 _at(number),
             )
         cells = text[row.end() :].strip(" \t:").split()
-        if len(cells) < table.width:
+        if len(cells) < table.width or _lacks_digits(cells[-1]):
             self.run.cut_line = number
             return
         if len(cells) > table.width:
@@ -389,6 +391,11 @@ class _Walk:
 
 def _at(number: int) -> Place:
     return Place(line=number)
+
+
+def _lacks_digits(token: str) -> bool:
+    """Tell whether a number was cut within its three decimals."""
+    return token.replace(".", "").isdigit() and len(token.partition(".")[2]) < 3
 
 
 def _rate(token: str, number: int) -> float:
