@@ -321,6 +321,7 @@ class WarningCode(StrEnum):
     FEW_OBSERVED_FAILURES = "few_observed_failures"
     STAGING_EXCEEDS_HOST_MEMORY = "staging_exceeds_host_memory"
     LOAD_NOT_SEPARATE = "load_not_separate"
+    AGGREGATE_BANDWIDTH_UNKNOWN = "aggregate_bandwidth_unknown"
 
 
 class SizingWarning(Outgoing):

@@ -448,10 +448,15 @@ class ScenarioSpec(Incoming):
 
     @property
     def storage_times_a_save(self) -> bool:
-        """Whether the storage block says enough to know how long a save takes."""
+        """Whether the storage block has a limit that times a save."""
         storage = self.storage
-        return storage is not None and (
-            storage.write_gb_per_second is not None or storage.node_gb_per_second is not None
+        return storage is not None and any(
+            limit is not None
+            for limit in (
+                storage.write_gb_per_second,
+                storage.node_gb_per_second,
+                storage.file_creates_per_second,
+            )
         )
 
     @property

@@ -137,7 +137,9 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
             if block or name != "storage":
                 body[name] = block
     storage = body.get("storage", {})
-    times_a_save = "write_gb_per_second" in storage or "node_gb_per_second" in storage
+    times_a_save = bool(
+        {"write_gb_per_second", "node_gb_per_second", "file_creates_per_second"} & storage.keys()
+    )
     if chosen_mode == "sync" and times_a_save and draw(st.booleans()):
         body["save"] = {"mode": "sync"}
     return body

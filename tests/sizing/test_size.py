@@ -602,3 +602,16 @@ def test_space_is_full_after_as_many_intervals_as_copies_go_in() -> None:
     capacity = _delivered(storage={"usable_tb": 60}).capacity
     assert capacity is not None
     assert capacity.full_after_seconds == 10 * 600
+
+
+@pytest.mark.parametrize("limit", [{"node_gb_per_second": 0.02}, {"file_creates_per_second": 100.0}])
+def test_a_save_timed_without_the_aggregate_bandwidth_says_that_it_can_only_take_longer(
+    limit: dict[str, float],
+) -> None:
+    sizing = sized(storage=limit)
+    found = [
+        warning for warning in sizing.warnings if warning.code is WarningCode.AGGREGATE_BANDWIDTH_UNKNOWN
+    ]
+    assert sizing.delivered is not None
+    assert sizing.delivered.write is not None
+    assert found[0].pointer == "#/storage/write_gb_per_second"

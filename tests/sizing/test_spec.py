@@ -57,7 +57,7 @@ MISSING = [
     ({"save": {}}, [("#/save/mode", "missing")]),
     ({"save": {"mode": "sync"}}, [("#/save/blocking_seconds", "missing")]),
     (
-        {"save": {"mode": "sync"}, "storage": {"read_gb_per_second": 5, "file_creates_per_second": 5}},
+        {"save": {"mode": "sync"}, "storage": {"read_gb_per_second": 5, "usable_tb": 5}},
         [("#/save/blocking_seconds", "missing")],
     ),
     ({"save": {"mode": "async"}}, [("#/save/blocking_seconds", "missing")]),
