@@ -39,7 +39,7 @@ _PHASE = re.compile(
     r": time (\S{1,40}) seconds( \[INVALID\])?$"
 )
 _SCORE = re.compile(
-    r"\[SCORE( |-invalid)\] Bandwidth (\S{1,40}) GiB/s : IOPS (\S{1,40}) kiops : TOTAL (\S{1,40})( \[INVALID\])?$"
+    r"\[SCORE( ?|-invalid)\] Bandwidth (\S{1,40}) Gi?B/s : IOPS (\S{1,40}) kiops : TOTAL (\S{1,40})( \[INVALID\])?$"
 )
 _RECOGNISED = re.compile(
     r"IO500 version \S|\[RESULT(?:-invalid)?\] {1,60}[\w-]{1,40} {1,40}\S{1,40} (?:GiB/s|kIOPS) {1,2}: time"
@@ -138,7 +138,7 @@ class _Walk:
             self.runs.append(_Run(number, version[1]))
         elif _RESULT.match(line):
             self.take_phase(line, number)
-        elif line.startswith(("[SCORE ]", "[SCORE-invalid]")):
+        elif line.startswith(("[SCORE ]", "[SCORE]", "[SCORE-invalid]")):
             self.take_score(line, number)
 
     def take_phase(self, line: str, number: int) -> None:

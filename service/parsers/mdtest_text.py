@@ -47,6 +47,7 @@ _FAILED = re.compile(
     r"unable to (?:create|mknode?|open|write|stat|read|remove|unlink|verify write)\b.{0,40}? file\b",
     re.IGNORECASE,
 )
+_ABORTED = re.compile(r".{0,40}: Process \d{1,9}: FAILED in ")
 _WRONG_DATA = re.compile(r"verifying the data|incorrect data", re.IGNORECASE)
 _STONEWALL_HIT = re.compile(r"(?:Continue )?stonewall hit ")
 
@@ -304,6 +305,9 @@ class _Walk:
         run = self.run
         if _STONEWALL_HIT.match(text):
             run.stonewall_hit = True
+            return True
+        if _ABORTED.match(text):
+            run.failed_lines.append(number)
             return True
         if not _WARNING.match(text):
             return False

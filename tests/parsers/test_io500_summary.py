@@ -131,6 +131,17 @@ def test_the_marks_of_2020_are_read() -> None:
     }
 
 
+def test_the_score_of_early_2020_is_read() -> None:
+    text = (
+        VALID.replace("[SCORE ]", "[SCORE]")
+        .replace("0.694410 GiB/s", "0.694410 GB/s")
+        .replace("GiB/s :", "GiB/s  :")
+    )
+    record = parse(text.encode())
+    assert DoubtCode.INCOMPLETE_RUN not in codes(record)
+    assert record.measurements == parse(VALID.encode()).measurements
+
+
 def test_the_extended_phases_are_passed_over_and_not_scored() -> None:
     extra = "[RESULT]     ior-rnd1MB-write        9.000000 GiB/s : time 300.000 seconds\n"
     text = (

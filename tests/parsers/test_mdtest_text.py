@@ -519,6 +519,14 @@ def test_a_killed_run_beside_a_whole_one_is_told() -> None:
     assert DoubtCode.INCOMPLETE_RUN in codes(record)
 
 
+def test_a_run_that_aborted_is_refused_with_the_line_that_says_why() -> None:
+    why = "11/29/2026 16:39:40: Process 3: FAILED in create_file, unable to open file: Permission denied"
+    error = refused_at(
+        content("mdtest-4.0-killed.txt") + f"{why}\nmpirun aborted\n".encode(), "no_results", "FAILED in"
+    )
+    assert "before its SUMMARY" in error.detail
+
+
 def test_the_text_around_a_run_is_passed_over() -> None:
     before = "Welcome to node01\nSLURM_JOB_ID=7\n+ mpirun -np 4 mdtest -F\nWARNING: no route\n"
     after = "\nJob 7 finished\nFile creation 1 2 3 4\nERROR: none\n"
