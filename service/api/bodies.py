@@ -5,6 +5,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from fastapi import Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
@@ -107,13 +108,18 @@ class StrictRoute(APIRoute):
 
     The body is strict JSON whatever its content type says, no longer than `max_json_bytes`; a query parameter
     that the function does not know, or one given twice, is refused; so is an `Accept` without a media type
-    that the route has.
+    that the route has. Its operationId is the name of the function.
     """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401
+        """Take what APIRoute takes."""
+        super().__init__(path, endpoint, **{**options, "operation_id": endpoint.__name__})
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler, with the rules before it."""
         handle = super().get_route_handler()
         reads_json = self.body_field is not None
+        computes = self._computation()
         parameters = {field.alias: field for field in _query_fields(self)}
         several = {name for name, field in parameters.items() if _takes_several(field)}
         produced = sorted(_media_types(self))
@@ -130,10 +136,40 @@ class StrictRoute(APIRoute):
                 value = (
                     read_json(body) if len(body) < LARGE_BYTES else await run_in_threadpool(read_json, body)
                 )
+                if computes is not None and not request.scope["query_string"]:
+                    return await computes(value)
                 request = _JsonRequest(request, body, value)
             return await handle(request)
 
         return checked
+
+    def _computation(self) -> Callable[[Any], Coroutine[Any, Any, Response]] | None:
+        """Return what answers a body where nothing else of the request matters; None where something does."""
+        return None
+
+
+class ComputingRoute(StrictRoute):
+    """A route whose async function takes one model, has a default for all else, and returns a model.
+
+    Without a query there is nothing for FastAPI to solve, and its handler takes a third of such a request's
+    time to find that out. The body is validated and the answer serialised by the fields that FastAPI made.
+    """
+
+    def _computation(self) -> Callable[[Any], Coroutine[Any, Any, Response]] | None:
+        given, answered, function = self.body_field, self.response_field, self.dependant.call
+        if given is None or answered is None or function is None:
+            return None
+        without_none = self.response_model_exclude_none
+
+        async def compute(value: object) -> Response:
+            model, errors = given.validate(value, {}, loc=("body",))
+            if errors:
+                raise RequestValidationError(errors, body=value)
+            answer = await function(model)
+            content = answered.serialize_json(answer, exclude_none=without_none)
+            return Response(content, media_type="application/json")
+
+        return compute
 
 
 def _query_fields(route: APIRoute) -> Iterable[Any]:

@@ -241,7 +241,7 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
 def _methods_at(request: Request) -> set[str]:
     """Return every method of the path: one path has a route for each of them."""
     found: set[str] = set()
-    for route in request.app.state.routes:
+    for route in request.app.router.routes:
         if route.path_regex.match(request.url.path):
             found |= route.methods
     return found | ({"HEAD"} if "GET" in found else set())

@@ -3,7 +3,7 @@
 The same for the figures that a scenario asks for and for those that a given storage system delivers.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from service.sizing import cost, goodput, interval
 from service.sizing.sizing import (
@@ -18,10 +18,17 @@ from service.sizing.sizing import (
     WarningCode,
 )
 from service.sizing.spec import IntervalRule, ScenarioSpec
+from service.wire import computed
+
+new_blocking = computed(Blocking)
+new_cost = computed(Cost)
+new_exact_goodput = computed(ExactGoodput)
+new_first_order_goodput = computed(FirstOrderGoodput)
+new_goodput = computed(Goodput)
+new_interval = computed(Interval)
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """What stays the same whatever the storage: the checkpoint, the failures, the prices."""
 
     spec: ScenarioSpec
@@ -38,8 +45,7 @@ class Job:
     gpu_hour_usd: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """A job that saves: its interval, its stall, and what comes of them."""
 
     interval: Interval
@@ -125,7 +131,7 @@ def operate(
             interval_seconds=period,
         )
     return Operation(
-        interval=Interval(
+        interval=new_interval(
             seconds=interval_seconds,
             rule=job.spec.interval.rule,
             young_seconds=interval.young_interval(
@@ -137,17 +143,19 @@ def operate(
             ),
             effective_seconds=period if collides else None,
         ),
-        blocking=Blocking(seconds=blocking_seconds, overhead_fraction=blocking_seconds / interval_seconds),
+        blocking=new_blocking(
+            seconds=blocking_seconds, overhead_fraction=blocking_seconds / interval_seconds
+        ),
         period_seconds=period,
         durable_lag_seconds=durable_lag_seconds,
-        goodput=Goodput(
-            exact=ExactGoodput(
+        goodput=new_goodput(
+            exact=new_exact_goodput(
                 goodput_fraction=split.goodput,
                 saving_fraction=split.saving,
                 lost_work_fraction=split.lost_work,
                 restarting_fraction=split.restarting,
             ),
-            first_order=FirstOrderGoodput(
+            first_order=new_first_order_goodput(
                 waste_fraction=first.waste,
                 saving_fraction=first.saving,
                 lost_work_fraction=first.lost_work,
@@ -189,7 +197,7 @@ def cost_of(job: Job, operation: Operation, space: Capacity | None) -> Cost | No
                 figures[f"{tier}_usd_per_month"] = cost.space_usd_per_month(
                     space_bytes=amount, usd_per_tb_month=price
                 )
-    return Cost(**figures) if figures else None
+    return new_cost(**figures) if figures else None
 
 
 def collision(job: Job, operation: Operation, pointer: str) -> SizingWarning:
