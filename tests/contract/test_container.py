@@ -16,7 +16,7 @@ DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
 
 def test_the_compose_file_is_valid() -> None:
     command = [
-        Path(sys.executable).with_name("check-jsonschema"),
+        str(Path(sys.executable).with_name("check-jsonschema")),
         "--builtin-schema",
         "vendor.compose-spec",
         str(ROOT / "docker-compose.yml"),
