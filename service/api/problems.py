@@ -98,7 +98,7 @@ KINDS = {
              "Send less; the limit is in `detail`."),
         Kind("unsupported-encoding", 415, "The content encoding is not supported",
              "The Content-Encoding names a compression that this path does not read.",
-             "Send the body as it is, without Content-Encoding."),
+             "Send the body as it is, or in one of the encodings that Accept-Encoding of the answer lists."),
         Kind("invalid-request", 422, "The request is wrong", "It was read, and fields of it are wrong.",
              "Correct each place in `errors`; all of them are listed."),
         Kind("unsatisfiable", 422, "The scenario has no answer",

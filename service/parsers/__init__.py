@@ -8,7 +8,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from service.errors import UnreadableDocument
-from service.parsers import dcp_timing, ior_csv, ior_json, ior_rank_csv, ior_text
+from service.parsers import (
+    dcp_timing,
+    elbencho_csv,
+    elbencho_json,
+    fio_json,
+    ior_csv,
+    ior_json,
+    ior_rank_csv,
+    ior_text,
+)
 from service.parsers.document import Document, read
 from service.parsers.environment import without_environment
 from service.parsers.measurement import Record
@@ -37,6 +46,9 @@ FORMATS: tuple[Format, ...] = (
     Format("ior-json", ior_json.recognises, ior_json.parse),
     Format("ior-rank-csv", ior_rank_csv.recognises, ior_rank_csv.parse),
     Format("ior-csv", ior_csv.recognises, ior_csv.parse),
+    Format("fio-json", fio_json.recognises, fio_json.parse),
+    Format("elbencho-json", elbencho_json.recognises, elbencho_json.parse),
+    Format("elbencho-csv", elbencho_csv.recognises, elbencho_csv.parse),
     Format("ior-text", ior_text.recognises, ior_text.parse),
 )
 

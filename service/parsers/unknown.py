@@ -20,13 +20,21 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"mdtest-\S{1,30} was launched with", "it looks like mdtest output, which is not read here"),
         (r"^rank,items,rate-", "it looks like mdtest's details by rank, which are not read here"),
         (r"^\[RESULT\]\s", "it looks like an IO500 summary, which is not read here"),
-        (r"^ISO date,label,path type,", "it looks like elbencho's CSV, which is not read here"),
-        (r"^OPERATION\s{1,20}RESULT TYPE", "it looks like elbencho's table, which is not read here"),
-        (r'"phase_type"\s?:', "it looks like elbencho's JSON, which is not read here"),
-        (r'"fio version"\s?:', "it looks like fio's JSON, which is not read here"),
         (
-            r"^(?:\S{1,80}: \(g=\d|fio-\d|\d;fio-\d)",
-            "it looks like fio's text or terse output, which is not read here",
+            r"^OPERATION\s{1,20}RESULT TYPE",
+            "it looks like elbencho's table; run elbencho with --jsonfile FILE and post that file",
+        ),
+        (
+            r'"(?:phase_type|last_done)"\s?:',
+            "it looks like elbencho's JSON, but no line is one of its objects; post what --jsonfile wrote",
+        ),
+        (
+            r'"(?:fio version|job options|client_stats)"\s?:',
+            "it looks like a part of fio's JSON; post the whole document, as --output-format=json wrote it",
+        ),
+        (
+            r"^(?:\S{1,80}: \(g=\d|fio-\d|\d;fio-\d|\S{1,80}: \(groupid=\d|Run status group \d)",
+            "it looks like fio's text or terse output; run fio with --output-format=json and post that",
         ),
         (
             r"^\"?access\"?[;\t]\"?bw\(MiB/s\)",

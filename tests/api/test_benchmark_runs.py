@@ -242,8 +242,9 @@ def test_a_wrong_parameter_is_named_and_nothing_stored(
 
 
 def _shared(client: TestClient) -> str:
-    items = client.get("/v1/scenarios").json()["items"]
-    return str(items[0]["id"] if items else store(client)["id"])
+    """Return a scenario that no other module posts to."""
+    named = {item["name"]: item["id"] for item in client.get("/v1/scenarios?limit=200").json()["items"]}
+    return str(named.get("refusals") or store(client, name="refusals")["id"])
 
 
 @pytest.mark.parametrize("name", ["storage_label", "note", "ran_at", "nodes"])
