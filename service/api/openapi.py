@@ -75,20 +75,43 @@ def _operations(document: Json) -> Iterator[Json]:
         yield from path.values()
 
 
+HEADERS = {
+    "X-Request-Id": "The id of the request, as in the service's log.",
+    "ETag": "The version of what is answered, for If-Match and If-None-Match.",
+    "Location": "Where what is answered is found.",
+    "Link": 'The next page, as `<path>; rel="next"`; absent on the last.',
+    "Accept-Encoding": "The encodings that are read.",
+    "Retry-After": "After how many seconds to try again.",
+}
+
+
 def _finish_operation(operation: Json) -> None:
+    parameters = {parameter["name"]: parameter for parameter in operation.get("parameters", ())}
+    if "If-Match" in parameters:
+        # Its absence is a 428 of ours, not a 422 of the framework's, so the framework takes it for optional.
+        parameters["If-Match"]["required"] = True
+    if "If-None-Match" in parameters:
+        operation["responses"]["304"] = {"description": "What the caller has still holds."}
+    makes = "201" in operation["responses"]
     for status, response in operation["responses"].items():
         content = response.get("content", {})
         if int(status) >= 400 and "application/json" in content:
             content[MEDIA_TYPE] = content.pop("application/json")
-        if int(status) < 300:
-            response["headers"] = {
-                "X-Request-Id": {"description": "The id of the request.", "schema": {"type": "string"}}
-            }
-    for parameter in operation.get("parameters", ()):
-        # Its absence is a 428 of ours, not a 422 of the framework's, so the framework takes it for optional.
-        parameter["required"] = parameter["required"] or parameter["name"] == "If-Match"
-        if parameter["name"] == "If-None-Match":
-            operation["responses"]["304"] = {"description": "What the caller has still holds."}
+        sent = {
+            "X-Request-Id": True,
+            "ETag": int(status) < 400
+            and status != "204"
+            and (makes or parameters.keys() & {"If-None-Match", "If-Match"}),
+            "Location": int(status) < 300 and makes,
+            "Link": status == "200" and "cursor" in parameters,
+            "Accept-Encoding": status == "415",
+            "Retry-After": status == "503",
+        }
+        response["headers"] = {
+            name: {"description": HEADERS[name], "schema": {"type": "string"}}
+            for name, is_sent in sent.items()
+            if is_sent
+        }
 
 
 def _schemas(document: Json) -> Iterator[Json]:
