@@ -5,7 +5,7 @@ from typing import Annotated
 import pytest
 from pydantic import Field, ValidationError
 
-from service.wire import EXACT_INTEGER_MAX, INT64_MAX, WHOLE, Absent, Incoming, Outgoing, completed, computed
+from service.wire import EXACT_INTEGER_MAX, INT64_MAX, WHOLE, Absent, Incoming, Outgoing
 
 
 class Part(Incoming):
@@ -87,27 +87,3 @@ def test_the_largest_integers_are_those_of_the_database_and_of_javascript() -> N
     assert INT64_MAX == 9_223_372_036_854_775_807
     assert float(EXACT_INTEGER_MAX) + 1.0 == float(EXACT_INTEGER_MAX + 1)
     assert int(float(EXACT_INTEGER_MAX)) == EXACT_INTEGER_MAX
-
-
-class Answered(Outgoing):
-    """A part of an answer."""
-
-    seconds: float
-    bytes: int | Absent = None
-    name: str
-
-
-def test_a_computed_model_is_the_validated_one() -> None:
-    made, validated = computed(Answered)(seconds=2.5, name="x"), Answered(seconds=2.5, name="x")
-    assert made == validated
-    assert made.model_fields_set == validated.model_fields_set
-    assert made.model_dump_json() == validated.model_dump_json()
-    assert made.model_copy(update={"bytes": 1}).bytes == 1
-    with pytest.raises(ValidationError, match="frozen"):
-        made.seconds = 1.0  # type: ignore[misc]
-
-
-def test_a_completed_model_has_what_was_stated_and_what_was_given() -> None:
-    complete = completed(Answered, name="x")
-    assert [complete(seconds=float(n)) for n in (1, 2)] == [Answered(seconds=n, name="x") for n in (1, 2)]
-    assert complete(seconds=1.0).model_fields_set == {"seconds", "name"}

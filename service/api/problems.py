@@ -157,7 +157,11 @@ def describes(*statuses: int) -> dict[int | str, dict[str, Any]]:
     for kind in KINDS.values():
         titles.setdefault(kind.status, []).append(kind.title)
     return {
-        status: {"model": Problem, "description": "; or ".join(titles[status]) + "."}
+        status: {
+            "description": "; or ".join(titles[status]) + ".",
+            # Not `model=Problem`: FastAPI would build a validator for every status of every route at each start.
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
         for status in sorted({*statuses, 500})
     }
 

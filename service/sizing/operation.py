@@ -18,14 +18,6 @@ from service.sizing.sizing import (
     WarningCode,
 )
 from service.sizing.spec import IntervalRule, ScenarioSpec
-from service.wire import computed
-
-new_blocking = computed(Blocking)
-new_cost = computed(Cost)
-new_exact_goodput = computed(ExactGoodput)
-new_first_order_goodput = computed(FirstOrderGoodput)
-new_goodput = computed(Goodput)
-new_interval = computed(Interval)
 
 
 class Job(NamedTuple):
@@ -131,7 +123,7 @@ def operate(
             interval_seconds=period,
         )
     return Operation(
-        interval=new_interval(
+        interval=Interval(
             seconds=interval_seconds,
             rule=job.spec.interval.rule,
             young_seconds=interval.young_interval(
@@ -143,19 +135,17 @@ def operate(
             ),
             effective_seconds=period if collides else None,
         ),
-        blocking=new_blocking(
-            seconds=blocking_seconds, overhead_fraction=blocking_seconds / interval_seconds
-        ),
+        blocking=Blocking(seconds=blocking_seconds, overhead_fraction=blocking_seconds / interval_seconds),
         period_seconds=period,
         durable_lag_seconds=durable_lag_seconds,
-        goodput=new_goodput(
-            exact=new_exact_goodput(
+        goodput=Goodput(
+            exact=ExactGoodput(
                 goodput_fraction=split.goodput,
                 saving_fraction=split.saving,
                 lost_work_fraction=split.lost_work,
                 restarting_fraction=split.restarting,
             ),
-            first_order=new_first_order_goodput(
+            first_order=FirstOrderGoodput(
                 waste_fraction=first.waste,
                 saving_fraction=first.saving,
                 lost_work_fraction=first.lost_work,
@@ -197,7 +187,7 @@ def cost_of(job: Job, operation: Operation, space: Capacity | None) -> Cost | No
                 figures[f"{tier}_usd_per_month"] = cost.space_usd_per_month(
                     space_bytes=amount, usd_per_tb_month=price
                 )
-    return new_cost(**figures) if figures else None
+    return Cost(**figures) if figures else None
 
 
 def collision(job: Job, operation: Operation, pointer: str) -> SizingWarning:

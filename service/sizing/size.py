@@ -21,17 +21,7 @@ from service.sizing.sizing import (
 )
 from service.sizing.spec import IntervalRule, SaveMode, ScenarioSpec
 from service.sizing.targets import targets
-from service.wire import INT64_MAX, computed
-
-new_capacity = computed(Capacity)
-new_checkpoint = computed(Checkpoint)
-new_failures = computed(Failures)
-new_host_memory = computed(HostMemory)
-new_metadata = computed(Metadata)
-new_read = computed(Read)
-new_restart = computed(Restart)
-new_sizing = computed(Sizing)
-new_write = computed(Write)
+from service.wire import INT64_MAX
 
 ENGINE_VERSION = __version__
 
@@ -85,12 +75,12 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
                 )
             )
         required = bandwidth.read_bandwidth(read_bytes=amount, target_seconds=spec.restore.target_seconds)
-        read = new_read(
+        read = Read(
             bytes=round(amount),
             required_gb_per_second=required,
             per_node_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.nodes),
         )
-    checkpoint_block = new_checkpoint(
+    checkpoint_block = Checkpoint(
         bytes=round(job.checkpoint_bytes),
         bytes_per_gpu=round(
             checkpoint.even_share(checkpoint_bytes=job.checkpoint_bytes, holders=spec.cluster.gpus)
@@ -101,19 +91,19 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         writers=job.writers,
         files=job.files,
     )
-    metadata = new_metadata(
+    metadata = Metadata(
         creates_per_save=job.files,
         creates_per_second=bandwidth.create_rate(files=job.files, window_seconds=window_seconds),
         deletes_per_interval=job.files,
     )
     space = _capacity(job)
-    sizing = new_sizing(
+    sizing = Sizing(
         engine_version=ENGINE_VERSION,
         checkpoint=checkpoint_block,
         failures=failure_block,
         interval=operation.interval,
         blocking=operation.blocking,
-        restart=new_restart(seconds=restart_seconds, load_seconds=load_seconds),
+        restart=Restart(seconds=restart_seconds, load_seconds=load_seconds),
         write=write,
         read=read,
         metadata=metadata,
@@ -179,7 +169,7 @@ def _failures(spec: ScenarioSpec, warnings: list[SizingWarning]) -> Failures:
                 f"{MTBF_LEAST_SECONDS:g} and {MTBF_MOST_SECONDS:g} s. Check the hours and the GPU counts.",
             )
         )
-    return new_failures(
+    return Failures(
         mtbf_seconds=mtbf_seconds,
         mtbf_low_seconds=low,
         mtbf_high_seconds=high,
@@ -338,7 +328,7 @@ def _write(job: Job, interval_seconds: float, blocking_seconds: float) -> tuple[
         )
     window = lag if lag is not None else blocking_seconds
     return (
-        new_write(
+        Write(
             required_gb_per_second=required,
             minimum_gb_per_second=minimum,
             strict_minimum_gb_per_second=strict,
@@ -403,7 +393,7 @@ def _host_memory(job: Job, warnings: list[SizingWarning]) -> HostMemory:
                 "more nodes, or sync saves.",
             )
         )
-    return new_host_memory(
+    return HostMemory(
         bytes_per_node=round(staged),
         staging_buffers=job.buffers,
         memory_fraction=staged / memory if memory is not None else None,
@@ -439,7 +429,7 @@ def _capacity(job: Job) -> Capacity | None:
         cold_peak = round(
             capacity.peak_bytes(checkpoint_bytes=total, copies=cold[0], protection_fraction=cold[1])
         )
-    return new_capacity(
+    return Capacity(
         hot_bytes=round(
             capacity.kept_bytes(checkpoint_bytes=total, copies=hot[0], protection_fraction=hot[1])
         ),
