@@ -124,7 +124,11 @@ def test_every_path_on_the_page_exists(path: str) -> None:
 
 @pytest.mark.parametrize(
     ("example", "kept"),
-    [("examples/dcp-timing.json", "tests/data/dcp/w4-resharded-from-8.json")],
+    [
+        ("examples/dcp-timing.json", "tests/data/dcp/w4-resharded-from-8.json"),
+        ("examples/mdtest.txt", "tests/data/benchmarks/mdtest-4.0-files-only-3iters.txt"),
+        ("examples/ior-write-read.txt", "tests/data/benchmarks/ior-4.0-posix-fpp-write-read-2reps.txt"),
+    ],
 )
 def test_the_examples_are_the_files_that_the_parsers_are_tested_with(example: str, kept: str) -> None:
     assert (ROOT / example).read_bytes() == (ROOT / kept).read_bytes()
