@@ -44,7 +44,7 @@ _SCORE = re.compile(
 _RECOGNISED = re.compile(
     r"IO500 version \S|\[RESULT(?:-invalid)?\] {1,60}[\w-]{1,40} {1,40}\S{1,40} (?:GiB/s|kIOPS) {1,2}: time"
 )
-_NUMBER = re.compile(r"\d{1,12}\.\d{1,9}")
+_NUMBER = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
 _DECIMALS = 6
 """Rates and scores are printed with that many."""
 _HALF_DIGIT = 5e-7

@@ -65,8 +65,8 @@ class Figure(NamedTuple):
     half: float
 
 
-_PLAIN = re.compile(r"\d{1,15}(?:\.\d{1,12})?")
-_COUNT = re.compile(r"\d{1,18}")
+_PLAIN = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,12})?")
+_COUNT = re.compile(r"[0-9]{1,18}")
 
 
 def figure(token: str, what: str, place: Place) -> Figure:
@@ -253,7 +253,7 @@ class Setup:
 
 def api_name(text: str) -> str | None:
     """Return a back end's name without the version that old releases print after it."""
-    return re.split(r"[\s(]|-(?=\d)", text.strip(), maxsplit=1)[0] or None
+    return re.split(r"[\s(]|-(?=[0-9])", text.strip(), maxsplit=1)[0] or None
 
 
 def access_is_file_per_process(text: str) -> bool | None:
@@ -855,15 +855,6 @@ def warnings(lines: Sequence[int]) -> list[Doubt]:
             "the set-up was not as meant.",
         )
     ]
-
-
-def environment_removed() -> Doubt:
-    """Return the doubt about an environment dump."""
-    return Doubt(
-        code=DoubtCode.ENVIRONMENT_REMOVED,
-        message="The file held the job's environment variables (-vvv), which were cut out and not stored; "
-        "renew any secret among them, and use -vv.",
-    )
 
 
 def refuse_no_io(setup: Setup, place: Place, *, dry_run: bool) -> None:

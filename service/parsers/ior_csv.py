@@ -28,7 +28,7 @@ _CELLS = {
     "total(s)": "total",
 }
 _OPERATIONS = {"write": Operation.WRITE, "read": Operation.READ}
-_RUN_TOGETHER = re.compile(r"\s{0,8}3\.[23]\.\d{1,3}(?:\+\w{1,10})?[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d ")
+_RUN_TOGETHER = re.compile(r"\s{0,8}3\.[23]\.[0-9]{1,3}(?:\+\w{1,10})?[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] ")
 """How the one line of 3.2 and 3.3 begins: version and date without a space."""
 
 

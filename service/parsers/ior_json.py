@@ -16,7 +16,6 @@ from service import strict_json
 from service.errors import UnreadableDocument
 from service.parsers import ior, ior_run
 from service.parsers.document import Document
-from service.parsers.environment import blanked
 from service.parsers.ior import Figure, Place, Remarks, Row, Setup, Summary, refusal
 from service.parsers.ior_log import is_log_line
 from service.parsers.ior_prefix import line_prefix, unprefixed
@@ -86,14 +85,13 @@ def parse(document: Document) -> Record:
         UnreadableDocument: It cannot be read with certainty, contradicts itself, or holds nothing that was
             measured; with the line or the pointer.
     """
-    lines, had_environment = blanked(document.lines)
     if "Command line used:" in document.text or "Command line  " in document.text:
         raise UnreadableDocument(
             "mixed_formats",
             "The file holds both text and JSON output of IOR; post each run in a file of its own.",
         )
     mended = _Mended()
-    values = _values(lines, mended)
+    values = _values(document, mended)
     made: list[Measurement] = []
     doubts: list[Doubt] = []
     moved = sorted(count for _, count in mended.remarks.moved_bytes)
@@ -109,8 +107,6 @@ def parse(document: Document) -> Record:
             pointer="#/tests",
         )
     doubts += _mending_doubts(mended, len(values))
-    if had_environment:
-        doubts.append(ior.environment_removed())
     doubts += repetition_doubts(made)
     version = values[0][1].get("Version")
     return Record(
@@ -155,20 +151,22 @@ def _mending_doubts(mended: _Mended, runs: int) -> list[Doubt]:
 # From lines to values
 
 
-def _values(lines: list[str], mended: _Mended) -> list[tuple[int, dict[str, Any]]]:
-    """Return the JSON objects that the lines hold, one a run, each with the line before its first.
+def _values(document: Document, mended: _Mended) -> list[tuple[int, dict[str, Any]]]:
+    """Return the JSON objects that a document holds, one a run, each with the line before its first.
 
     Raises:
         UnreadableDocument: `not_json` and the other codes of `strict_json`, or `unsupported_version`.
     """
+    if document.json is not None:
+        return [(0, _object(document.json))]
     try:
-        return [(0, _object(_loads("\n".join(lines))))]
+        return [(0, _object(_loads(document.text)))]
     except strict_json.JsonFault as fault:
         if fault.code != "not_json":
             raise UnreadableDocument(
                 fault.code, fault.detail, line=fault.line, pointer=fault.pointer
             ) from None
-    return [(start, _object(_mend(piece, start, mended))) for start, piece in _pieces(lines, mended)]
+    return [(start, _object(_mend(piece, start, mended))) for start, piece in _pieces(document.lines, mended)]
 
 
 def _object(value: object) -> dict[str, Any]:

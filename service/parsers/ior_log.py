@@ -20,10 +20,10 @@ _STARTS = (
     "Start time skew",
 )
 _OTHERS = re.compile(
-    r"\d{1,9}: stonewalling"
+    r"[0-9]{1,9}: stonewalling"
     r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
-    r" [ \d]\d \d\d:\d\d:\d\d \d{4}"
-    r"|\[[\w.-]{1,80}:\d{1,9}\]"
+    r" [ 0-9][0-9] [0-9][0-9]:[0-9][0-9]:[0-9][0-9] [0-9]{4}"
+    r"|\[[\w.-]{1,80}:[0-9]{1,9}\]"
 )
 
 

@@ -27,7 +27,7 @@ NAME = "ior-rank-csv"
 _HEADING = "access,rank,runtime-with-openclose,runtime,throughput-withopenclose,throughput"
 _COLUMNS = _HEADING.split(",")
 _OPERATIONS = {"write": Operation.WRITE, "read": Operation.READ}
-_SCIENTIFIC = re.compile(r"\d{1,12}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,2})?")
+_SCIENTIFIC = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,2})?")
 _AGREEMENT = 1e-6
 """Times and throughputs are printed with eleven digits, and each made from the other."""
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from service.errors import UnreadableDocument
 from service.parsers import ior, ior_run
 from service.parsers.document import Document
-from service.parsers.environment import blanked
 from service.parsers.ior import Figure, Place, Remarks, Row, Setup, Summary, refusal
 from service.parsers.ior_prefix import line_prefix, unprefixed, without_known_prefix
 from service.parsers.measurement import (
@@ -26,14 +25,14 @@ from service.parsers.measurement import (
 NAME = "ior-text"
 
 _MARK = ": MPI Coordinated Test of Parallel I/O"
-_BANNER = re.compile(r"IOR-(\d[\w.+-]{0,40})" + re.escape(_MARK))
+_BANNER = re.compile(r"IOR-([0-9][\w.+-]{0,40})" + re.escape(_MARK))
 _END_OF_RUN = re.compile(r"(?:Run finished|Finished)\s*:")
-_TEST_STARTED = re.compile(r"Test (\d{1,6}) started:")
-_CLIENTS = re.compile(r"(\d{1,12}) \((\d{1,12}) per node\)")
-_SEGMENTS = re.compile(r"\((\d{1,18}) segments?\)")
-_HUMAN = re.compile(r"(\d{1,18}) (bytes|KiB|MiB|GiB|TiB)")
+_TEST_STARTED = re.compile(r"Test ([0-9]{1,6}) started:")
+_CLIENTS = re.compile(r"([0-9]{1,12}) \(([0-9]{1,12}) per node\)")
+_SEGMENTS = re.compile(r"\(([0-9]{1,18}) segments?\)")
+_HUMAN = re.compile(r"([0-9]{1,18}) (bytes|KiB|MiB|GiB|TiB)")
 _RANK_TIME = re.compile(
-    r"Test (\d{1,6}): Iter=(\d{1,9}), Task=(\d{1,9}), Time=(\d{1,12}\.\d{1,12}), (write|read)"
+    r"Test ([0-9]{1,6}): Iter=([0-9]{1,9}), Task=([0-9]{1,9}), Time=([0-9]{1,12}\.[0-9]{1,12}), (write|read)"
     r" (open start|close stop)"
 )
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
@@ -556,9 +555,8 @@ def parse(document: Document) -> Record:
     Raises:
         UnreadableDocument: Nothing in it can be used, or it contradicts itself; with the line where it does.
     """
-    lines, had_environment = blanked(document.lines)
     walk = _Walk()
-    for number, line in enumerate(lines, start=1):
+    for number, line in document.numbered():
         walk.take(line, number)
     walk.leave_test()
     runs = _scripted_tests_together(walk.runs)
@@ -583,8 +581,6 @@ def parse(document: Document) -> Record:
                 "measured the same storage, or post them one by one.",
             )
         )
-    if had_environment:
-        doubts.append(ior.environment_removed())
     doubts += repetition_doubts(made)
     return Record(
         tool="ior",

@@ -33,21 +33,21 @@ from service.parsers.measurement import (
 NAME = "mdtest-text"
 
 _MARK = " was launched with "
-_BANNER = re.compile(r"mdtest-(\d[\w.+-]{0,40})" + _MARK)
-_LAUNCHED = re.compile(r"(\d{1,12}) total task(?:\(s\)|s?) on (\d{1,12}) node(?:\(s\)|s?)\s*$")
-_VERBOSE = re.compile(r"V-\d{1,3}: (?:Rank {1,12}\d{1,9} Line {1,12}\d{1,6} )?")
-_TASKS = re.compile(r"(\d{1,12}) tasks?, (\d{1,18}) (?:files?(?:/directories)?|directories)$")
-_SUMMARY = re.compile(r"SUMMARY(?: (rate|time))?(?: \(in [^()]{1,20}\))?: \(of (\d{1,12}) iterations?\)$")
+_BANNER = re.compile(r"mdtest-([0-9][\w.+-]{0,40})" + _MARK)
+_LAUNCHED = re.compile(r"([0-9]{1,12}) total task(?:\(s\)|s?) on ([0-9]{1,12}) node(?:\(s\)|s?)\s*$")
+_VERBOSE = re.compile(r"V-[0-9]{1,3}: (?:Rank {1,12}[0-9]{1,9} Line {1,12}[0-9]{1,6} )?")
+_TASKS = re.compile(r"([0-9]{1,12}) tasks?, ([0-9]{1,18}) (?:files?(?:/directories)?|directories)$")
+_SUMMARY = re.compile(r"SUMMARY(?: (rate|time))?(?: \(in [^()]{1,20}\))?: \(of ([0-9]{1,12}) iterations?\)$")
 _COLUMNS = ["Max", "Min", "Mean", "Std", "Dev"]
 _FILE_ROW = re.compile(r"File (creation|stat|read|removal)(?=[\s:])")
 _LAST_ROW = re.compile(r"Tree removal(?=[\s:])")
-_RATE = re.compile(r"\d{1,15}(?:\.\d{1,9})?")
+_RATE = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _WARNING = re.compile(r"(?:ior )?(?:WARNING|ERROR):", re.IGNORECASE)
 _FAILED = re.compile(
     r"unable to (?:create|mknode?|open|write|stat|read|remove|unlink|verify write)\b.{0,40}? file\b",
     re.IGNORECASE,
 )
-_ABORTED = re.compile(r".{0,40}: Process \d{1,9}: FAILED in ")
+_ABORTED = re.compile(r".{0,40}: Process [0-9]{1,9}: FAILED in ")
 _WRONG_DATA = re.compile(r"verifying the data|incorrect data", re.IGNORECASE)
 _STONEWALL_HIT = re.compile(r"(?:Continue )?stonewall hit ")
 
