@@ -383,7 +383,7 @@ def parse(document: Document) -> Record:
         if phase is None:
             continue
         doubts += [
-            each.model_copy(update={"measurement": len(made)}) for each in _doubts(summary, operation, phase)
+            each.about(len(made)) for each in _doubts(summary, operation, phase)
         ]
         made.append(_measurement(summary, operation, phase))
     counted = [at for at, measurement in enumerate(made) if measurement.repetitions]

@@ -368,7 +368,7 @@ def record(
         for operation_name, operation in OPERATIONS.items():
             at = [each for each in run.at if phases[each].name == operation_name]
             for new, found in _measurements(number, operation, phases, at, run.command):
-                doubts += [each.model_copy(update={"measurement": len(made)}) for each in found]
+                doubts += [each.about(len(made)) for each in found]
                 made.append(new)
             wanted = run.command.iterations if run.command.asks_for(operation) else 0
             if len(at) < wanted and not _is_read_otherwise(run, operation_name):
@@ -377,7 +377,7 @@ def record(
             lacking.append(f"the file ends within line {cut_line}")
         about = range(first, len(made))
         doubts += [
-            each.model_copy(update={"measurement": place}) for place in about for each in _lacks(run, lacking)
+            each.about(place) for place in about for each in _lacks(run, lacking)
         ]
     if not made:
         raise _nothing(phases, cut_line)

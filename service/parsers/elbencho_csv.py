@@ -46,8 +46,8 @@ def parse(document: Document) -> Record:
     cut_line: int | None = None
     columns: list[str] = []
     prefix = None
-    last = max(number for number, line in enumerate(document.lines, start=1) if line.strip())
-    for number, received in enumerate(document.lines, start=1):
+    last = document.last_number
+    for number, received in document.numbered():
         place = Place(line=number)
         if _HEADING in received and not columns:
             prefix = line_prefix(received[: received.index(_HEADING)])

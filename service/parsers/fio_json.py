@@ -32,6 +32,8 @@ _SAME_START_SECONDS_BY_MS = 1.5
 
 def recognises(document: Document) -> bool:
     """Tell whether the document holds a JSON object of fio's, whole or cut off."""
+    if '"fio version"' not in document.text:
+        return False
     if OPENING.search(document.text):
         return True
     return isinstance(document.json, dict) and "fio version" in document.json
@@ -293,5 +295,5 @@ def _take(
                         "that was planned; for a save's time write whole shards without it.",
                     )
                 )
-            doubts += [each.model_copy(update={"measurement": len(made)}) for each in found]
+            doubts += [each.about(len(made)) for each in found]
             made.append(new)

@@ -308,8 +308,8 @@ def parse(document: Document) -> Record:
         UnreadableDocument: `bad_row`, `bad_number`, `duplicate_row`, `inconsistent_summary`, `no_results`, with
             the line.
     """
-    walk = _Walk(last=max((at for at, line in enumerate(document.lines, start=1) if line.strip()), default=1))
-    for number, line in enumerate(document.lines, start=1):
+    walk = _Walk(last=document.last_number)
+    for number, line in document.numbered():
         walk.take(line, number)
     made: list[Measurement] = []
     doubts: list[Doubt] = []
@@ -323,11 +323,11 @@ def parse(document: Document) -> Record:
             for each in _own_doubts(phase, new.operation):
                 # Of a create rate a missing sync counts only where it names the measurement.
                 kind = unsynced if each.code is DoubtCode.FSYNC_UNKNOWN else doubts
-                kind.append(each.model_copy(update={"measurement": len(made)}))
+                kind.append(each.about(len(made)))
             made.append(new)
         about: Sequence[int | None] = range(first, len(made)) if len(made) > first else [None]
         doubts += [
-            each.model_copy(update={"measurement": place}) for each in _run_doubts(run) for place in about
+            each.about(place) for each in _run_doubts(run) for place in about
         ]
     if not made:
         raise UnreadableDocument(

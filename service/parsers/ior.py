@@ -6,12 +6,12 @@ the neutral record, checks that bandwidth, time and bytes of every row agree, an
 
 import itertools
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from service.errors import UnreadableDocument
+from service.parsers.command_words import command_words
 from service.parsers.measurement import (
     Doubt,
     DoubtCode,
@@ -34,8 +34,7 @@ _SLACK = 2e-4
 STRAGGLER_RATIO = 1.5
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where in the received document something stands.
 
     Attributes:
@@ -67,6 +66,8 @@ class Figure(NamedTuple):
 
 _PLAIN = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,12})?")
 _COUNT = re.compile(r"[0-9]{1,18}")
+_HALVES = tuple(0.5 * 10.0**-decimals for decimals in range(13))
+"""Half a unit of the last digit, by the number of decimals."""
 
 
 def figure(token: str, what: str, place: Place) -> Figure:
@@ -82,8 +83,7 @@ def figure(token: str, what: str, place: Place) -> Figure:
             "it.",
             place,
         )
-    decimals = len(token.partition(".")[2])
-    return Figure(float(token), 0.5 * 10.0**-decimals)
+    return Figure(float(token), _HALVES[len(token.partition(".")[2])])
 
 
 def count(token: str, what: str, place: Place) -> int:
@@ -97,8 +97,7 @@ def count(token: str, what: str, place: Place) -> int:
     return int(token)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """One repetition of one operation, as a file shows it.
 
     Attributes:
@@ -130,6 +129,9 @@ class Row:
     moved_bytes: int | None = None
 
 
+_STEPS = ("open", "transfer", "close")
+
+
 def row(
     *,
     place: Place,
@@ -151,17 +153,18 @@ def row(
             f"has a bandwidth of {mib.value:g} MiB/s; only a positive one can have been measured.",
             place,
         )
-    times: dict[str, Figure | None] = {}
-    for name in ("open", "transfer", "close", "total"):
-        time = cells.get(name)
-        if time is not None and time.value > _MOST_SECONDS:
+    times = [cells.get(name) for name in (*_STEPS, "total")]
+    for at, time in enumerate(times):
+        if time is None or 0 < time.value <= _MOST_SECONDS:
+            continue
+        if time.value > 0:
             raise refusal("bad_number", f"has a time of {time.value:g} s; no run lasts for years.", place)
-        times[name] = time if time is not None and time.value > 0 else None
-    total = times["total"]
+        times[at] = None
+    open_, transfer, close, total = times
     if total is not None:
-        for name in ("open", "transfer", "close"):
-            step = times[name]
-            if step is not None and step.value - step.half > 1.01 * (total.value + total.half):
+        longest = 1.01 * (total.value + total.half)
+        for name, step in zip(_STEPS, times, strict=False):
+            if step is not None and step.value - step.half > longest:
                 raise refusal(
                     "inconsistent_row",
                     f"shows {step.value:g} s for the {name} step and only {total.value:g} s in total; the "
@@ -175,9 +178,12 @@ def row(
         iops=cells.get("iops"),
         block_kib=cells.get("block_kib"),
         transfer_kib=cells.get("transfer_kib"),
+        open=open_,
+        transfer=transfer,
+        close=close,
+        total=total,
         repetition=repetition,
         moved_bytes=moved_bytes,
-        **times,
     )
 
 
@@ -335,9 +341,8 @@ _FLAGS = frozenset("BcCeEFghHIkKmnpPqrRSuvVwWxyYzZ")
 
 def command_line(text: str) -> CommandLine:
     """Return what can be told from a command line; what is not understood is passed over."""
-    try:
-        words = shlex.split(text)
-    except ValueError:  # a path with a lone quote
+    words = command_words(text)
+    if words is None:  # a path with a lone quote
         words = text.split()
     letters: set[str] = set()
     values: dict[str, str] = {}
@@ -381,6 +386,10 @@ def _near(left: float, right: float, tolerance: float) -> bool:
     return abs(left - right) <= tolerance * max(abs(left), abs(right))
 
 
+def _relative(figure: Figure) -> float:
+    return figure.half / figure.value if figure.value > 0 else 0.0
+
+
 def _multiple(value: float, unit: int, tolerance: float) -> int | None:
     """Return the whole multiple of the unit that the value can be, or None."""
     multiple = max(1, round(value / unit)) * unit
@@ -400,7 +409,7 @@ def _moved(row: Row, setup: Setup) -> tuple[int | None, bool]:
             return stated, planned is not None and stated != planned
         return (None if setup.may_stonewall else planned), False
     measured = row.mib.value * MIB * row.total.value
-    tolerance = _SLACK + row.mib.half / row.mib.value + row.total.half / row.total.value
+    tolerance = _SLACK + _relative(row.mib) + _relative(row.total)
     if (
         row.iops is not None
         and row.transfer is not None
@@ -408,15 +417,8 @@ def _moved(row: Row, setup: Setup) -> tuple[int | None, bool]:
         and row.iops.value > 0
     ):
         called = row.iops.value * row.transfer.value * row.transfer_kib.value * KIB
-        slack = (
-            tolerance
-            + _SLACK
-            + sum(
-                each.half / each.value
-                for each in (row.iops, row.transfer, row.transfer_kib)
-                if each.value > 0
-            )
-        )
+        parts = _relative(row.iops) + _relative(row.transfer) + _relative(row.transfer_kib)
+        slack = tolerance + _SLACK + parts
         if not _near(called, measured, slack):
             raise _contradiction(row, "its IOPS and transfer time", called, measured)
     if stated is not None:
@@ -452,7 +454,7 @@ def _check_sizes(row: Row, setup: Setup) -> None:
         (row.block_kib, setup.block_bytes, "block"),
         (row.transfer_kib, setup.transfer_bytes, "transfer"),
     ):
-        if shown is None or known is None:
+        if shown is None or known is None or shown.value * KIB == known:
             continue
         if abs(shown.value * KIB - known) > shown.half * KIB + 1:
             raise refusal(
@@ -586,21 +588,16 @@ def measurement(
         moved, differs = _moved(each, setup)
         if differs:
             short.append(at)
-        own = (ranks_seconds or {}).get(at if each.repetition is None else each.repetition)
-        slowest = max(own, key=lambda rank: own[rank]) if own else None
-        repetitions.append(
-            Repetition(
-                gb_per_second=gb_per_second(each.mib.value),
-                bytes=moved,
-                open_seconds=_seconds(each.open),
-                transfer_seconds=_seconds(each.transfer),
-                close_seconds=_seconds(each.close),
-                total_seconds=_seconds(each.total),
-                slowest_rank=slowest,
-                slowest_rank_seconds=None if own is None or slowest is None else own[slowest],
-                mean_rank_seconds=sum(own.values()) / len(own) if own else None,
-            )
+        made = Repetition(
+            gb_per_second=gb_per_second(each.mib.value),
+            bytes=moved,
+            open_seconds=_seconds(each.open),
+            transfer_seconds=_seconds(each.transfer),
+            close_seconds=_seconds(each.close),
+            total_seconds=_seconds(each.total),
         )
+        own = (ranks_seconds or {}).get(at if each.repetition is None else each.repetition)
+        repetitions.append(_with_own_times(made, own) if own else made)
     rate = spread([gb_per_second(each.mib.value) for each in rows])
     total = spread([each.total.value for each in rows if each.total is not None])
     if summary is not None:
@@ -618,7 +615,7 @@ def measurement(
             and any(each.total and each.total.half > 1e-5 for each in rows)
         ):
             total = total.model_copy(update={"mean": summary.seconds_mean.value})
-    made = described(
+    whole = described(
         run=run, test=test, operation=operation, setup=setup, repetitions=repetitions, rate=rate, total=total
     )
     doubts: list[Doubt] = []
@@ -631,7 +628,19 @@ def measurement(
                 "to finish.",
             )
         )
-    return made, doubts + straggler(operation, repetitions)
+    return whole, doubts + straggler(operation, repetitions)
+
+
+def _with_own_times(repetition: Repetition, own: Mapping[int, float]) -> Repetition:
+    """Return a repetition with what its ranks' own times say."""
+    slowest = max(own, key=lambda rank: own[rank])
+    return repetition.model_copy(
+        update={
+            "slowest_rank": slowest,
+            "slowest_rank_seconds": own[slowest],
+            "mean_rank_seconds": sum(own.values()) / len(own),
+        }
+    )
 
 
 def described(
@@ -781,7 +790,7 @@ def merged(doubts: Iterable[Doubt], measurements: int) -> list[Doubt]:
 
 # Lines that IOR prints between the others
 
-_WARNING = re.compile(r"(?:ior )?(?:WARNING|ERROR):")
+_WARNINGS = ("WARNING:", "ERROR:", "ior WARNING:", "ior ERROR:")
 _STONEWALL_WARNING = re.compile(
     r"(?:ior )?WARNING:\s*(?:Expected aggregate file size|Stat\(\) of aggregate|Using actual aggregate"
     r" bytes moved|Maybe caused by deadline)",
@@ -789,7 +798,7 @@ _STONEWALL_WARNING = re.compile(
 )
 _ACTUAL_BYTES = re.compile(r"Using actual aggregate bytes moved\s*=\s*(\S+)", re.IGNORECASE)
 _FSYNC_IGNORED = re.compile(r"fsync\(\).*Using value of 0", re.IGNORECASE)
-_INCORRECT = re.compile(r"incorrect data on (?:read|write)|FAILED comparison of buffer", re.IGNORECASE)
+_INCORRECT = ("incorrect data on read", "incorrect data on write", "failed comparison of buffer")
 
 
 @dataclass(slots=True)
@@ -815,10 +824,11 @@ def note(remarks: Remarks, line: str, number: int) -> bool:
     Raises:
         UnreadableDocument: `bad_number` for a byte count that is none.
     """
-    if _INCORRECT.search(line):
+    lower = line.lower()
+    if ("incorrect" in lower or "failed" in lower) and any(words in lower for words in _INCORRECT):
         remarks.incorrect_lines.append(number)
         return True
-    if not _WARNING.match(line):
+    if not line.startswith(_WARNINGS):
         return False
     actual = _ACTUAL_BYTES.search(line)
     if actual:

@@ -89,8 +89,8 @@ def parse(document: Document) -> Record:
     remarks = Remarks()
     log_lines: list[int] = []
     cut_line: int | None = None
-    last = len(document.lines)
-    for number, received in enumerate(document.lines, start=1):
+    last = document.text.count("\n") + 1
+    for number, received in document.numbered():
         line = received.strip()
         if not line:
             continue
@@ -130,7 +130,7 @@ def _record(
             setup = _setup(of_operation)
             new, found = ior.measurement(run=0, test=test, operation=operation, setup=setup, rows=rows)
             found += ior.setup_doubts(operation, setup, tells_setup=False)
-            doubts += [each.model_copy(update={"measurement": len(made)}) for each in found]
+            doubts += [each.about(len(made)) for each in found]
             made.append(new)
         if gaps or len(set(counts.values())) > 1 or (cut_line is not None and test == len(tests) - 1):
             doubts += [

@@ -8,7 +8,7 @@ JSON of IOR 3.2 is broken beyond that.
 import bisect
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from json import dumps
 from typing import Any
 
@@ -580,4 +580,4 @@ def _with_stated_bytes(row: Row, stated: Sequence[int]) -> Row:
     measured = row.mib.value * ior.MIB * row.total.value
     at = bisect.bisect(stated, measured)
     closest = min(stated[max(0, at - 1) : at + 1], key=lambda count: abs(count - measured))
-    return replace(row, moved_bytes=closest) if abs(closest - measured) <= 1e-3 * measured else row
+    return row._replace(moved_bytes=closest) if abs(closest - measured) <= 1e-3 * measured else row

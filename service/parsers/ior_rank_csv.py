@@ -81,8 +81,8 @@ def parse(document: Document) -> Record:
     blocks: list[tuple[Operation, int, list[float], float]] = []
     incomplete = False
     operation: Operation | None = None
-    last = len(document.lines)
-    for number, received in enumerate(document.lines, start=1):
+    last = document.text.count("\n") + 1
+    for number, received in document.numbered():
         line = received.strip()
         if not line or line == _HEADING:
             continue
@@ -176,7 +176,7 @@ def _record(blocks: list[tuple[Operation, int, list[float], float]], *, incomple
                     "apart; repeat the run on a quiet system, with more repetitions.",
                 )
             )
-        doubts += [each.model_copy(update={"measurement": len(made)}) for each in found]
+        doubts += [each.about(len(made)) for each in found]
         counts.append(len(repetitions))
         made.append(
             ior.described(

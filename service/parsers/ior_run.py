@@ -89,7 +89,7 @@ def take(at: int, run: Run, made: list[Measurement], doubts: list[Doubt]) -> Non
                 continue
             new, found = taken
             found += ior.setup_doubts(operation, test.setup) + ior.incorrect_data(test.incorrect_lines)
-            doubts += [each.model_copy(update={"measurement": len(made)}) for each in found]
+            doubts += [each.about(len(made)) for each in found]
             made.append(new)
         if not (test.rows or test.summaries) and not test.time_limit:
             lacks.missing.append(f"test {test.id} has no results")
@@ -97,7 +97,7 @@ def take(at: int, run: Run, made: list[Measurement], doubts: list[Doubt]) -> Non
         lacks.missing.append("the line with which IOR says that it finished is missing")
     about: Sequence[int | None] = range(first, len(made)) if len(made) > first else [None]
     for each in [*_lack_doubts(lacks), *ior.warnings(run.warning_lines)]:
-        doubts += [each.model_copy(update={"measurement": place}) for place in about]
+        doubts += [each.about(place) for place in about]
 
 
 def _take_operation(

@@ -48,7 +48,20 @@ _ROW_CELLS = {
     "total(s)": "total",
 }
 _OPERATIONS = {"write": Operation.WRITE, "read": Operation.READ}
+_ROWS = tuple(_OPERATIONS)
+_HEADS = (
+    "Finished", "Run finished", "access", '"Command line":', "TestID", "Test ", "Summary", "Options:", "Results:",
+    "Operation",
+)  # fmt: skip
 _NAN = frozenset(("nan", "-nan", "inf", "-inf"))
+
+
+def _is_row(text: str) -> bool:
+    """Tell a row of results from a sentence that begins as one: a number comes next, and no more words."""
+    return text[5:].lstrip()[:1] in _DIGITS and text[-1] in _DIGITS
+
+
+_DIGITS = frozenset("0123456789")
 
 
 @dataclass(slots=True)
@@ -65,6 +78,7 @@ class _Test:
     line: int
     options: dict[str, tuple[str, int]] = field(default_factory=dict)
     heading: list[str] | None = None
+    columns: list[tuple[str, str]] = field(default_factory=list)
     rows: list[Row] = field(default_factory=list)
     summaries: dict[Operation, _SummaryRow] = field(default_factory=dict)
     incorrect_lines: list[int] = field(default_factory=list)
@@ -139,10 +153,17 @@ class _Walk:
             # IOR checks its options, and warns of them, before it prints the banner.
             ior.note(self.before, without_known_prefix(received).strip(), number)
             return
-        line = unprefixed(received, self.prefix).rstrip()
-        text = line.strip()
-        if not text or self.noted(text, number):
-            return
+        text = (received if self.prefix is None else unprefixed(received, self.prefix)).strip()
+        if text.startswith(_ROWS) and self.section == "rows" and _is_row(text):
+            self.take_row(text.split(), number)  # most of a long file is rows
+        elif text and not self.noted(text, number):
+            if text.startswith(_HEADS):
+                self.take_head(text, number)
+            else:
+                self.take_content(text, number)
+
+    def take_head(self, text: str, number: int) -> None:
+        """Take in a line that may begin something."""
         if _END_OF_RUN.match(text):
             self.structural()
             self.leave_test()
@@ -182,7 +203,7 @@ class _Walk:
                 text.replace(" (", "(").replace("Std Dev", "StdDev").split(),
             )
         else:
-            self.take_content(line, text, number)
+            self.take_content(text, number)
 
     def noted(self, text: str, number: int) -> bool:
         """Take in a warning, or a time of one rank."""
@@ -195,7 +216,7 @@ class _Walk:
             self.run.warning_lines += remarks.warning_lines
             remarks.incorrect_lines, remarks.warning_lines = [], []
             return True
-        timed = _RANK_TIME.match(text)
+        timed = _RANK_TIME.match(text) if text.startswith("Test ") else None
         if timed is None:
             return False
         test = self.run.by_id.get(int(timed[1]))
@@ -254,24 +275,27 @@ class _Walk:
                 "IOR's own output.",
                 Place(line=number),
             )
-        self.test(number).heading = columns
+        test = self.test(number)
+        test.heading = columns
+        test.columns = [(column, name) for column, name in _ROW_CELLS.items() if column in columns]
         self.section = "rows"
 
-    def take_content(self, line: str, text: str, number: int) -> None:
+    def take_content(self, text: str, number: int) -> None:
         """Take in a line within a section."""
-        if self.section == "head":
+        if self.section == "head" and text.startswith("Command line"):
             key, _, value = text.partition(":")
             if key.rstrip() in ("Command line", "Command line used"):
                 self.run.command = self.run.command or value.strip()
         elif self.section == "options":
             # 2.10 and 3.0 write `key = value`, the later ones `key : value`; values may hold either sign.
-            separator = min(("=", ":"), key=lambda sign: text.find(sign) % (len(text) + 1))
-            key, found, value = text.partition(separator)
+            colon, equals = text.find(":"), text.find("=")
+            key, found, value = text.partition(":" if equals < 0 or 0 <= colon < equals else "=")
             if found:
                 self.option(key.strip().lower(), value.strip(), number)
         elif self.section == "rows":
-            if text.partition(" ")[0] in _OPERATIONS or text.partition("\t")[0] in _OPERATIONS:
-                self.take_row(text.split(), number)
+            cells = text.split() if text.startswith(_ROWS) else [""]
+            if cells[0] in _OPERATIONS:
+                self.take_row(cells, number)
         elif self.section == "summary":
             self.take_summary(text, number)
 
@@ -293,7 +317,7 @@ class _Walk:
                 "bad_row", "is a row of results without a heading above it; post the whole output.", place
             )
         if len(cells) != len(test.heading):
-            if not any(character.isdigit() for character in "".join(cells[1:2])):
+            if _DIGITS.isdisjoint("".join(cells[1:2])):
                 return  # a sentence that begins with "write" or "read"
             self.structural()
             if len(cells) > len(test.heading):
@@ -308,10 +332,11 @@ class _Walk:
         self.structural()
         named = dict(zip(test.heading, cells, strict=True))
         figures: dict[str, Figure] = {}
-        for column, name in _ROW_CELLS.items():
+        for column, name in test.columns:
+            cell = named[column]
             # IOR prints a dash for what does not apply; only bandwidth and total time cannot lack.
-            if column in named and (named[column] != "-" or name in ("mib", "total")):
-                figures[name] = ior.figure(named[column], column, place)
+            if cell != "-" or name in ("mib", "total"):
+                figures[name] = ior.figure(cell, column, place)
         moved = self.remarks.moved_bytes
         if len(moved) > 1:
             raise refusal(
@@ -603,7 +628,7 @@ def _told(run: _Run) -> ior_run.Run:
                 setup=setup,
                 rows=test.rows,
                 summaries={operation: _statistics(row) for operation, row in test.summaries.items()},
-                ranks_seconds={operation: _rank_seconds(test, operation, setup) for operation in Operation},
+                ranks_seconds={each: _rank_seconds(test, each, setup) for each in _OPERATIONS.values()},
                 incorrect_lines=test.incorrect_lines,
                 has_unplaced_bytes=test.has_unplaced_bytes,
                 time_limit=command.time_limit,

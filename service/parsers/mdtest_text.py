@@ -11,11 +11,11 @@ whose iterations were all the same are known one by one.
 
 import math
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from service.errors import UnreadableDocument
+from service.parsers.command_words import command_words
 from service.parsers.document import Document
 from service.parsers.ior import Place, merged, refusal
 from service.parsers.ior_prefix import line_prefix, unprefixed
@@ -93,14 +93,12 @@ class _Command:
 
 _WITH_VALUE = frozenset("abdefGiIlnNpsVwWxz")
 _FLAGS = frozenset("BcCDEFgkLPrRStTuUvXyYZ")
-_LONGEST_COMMAND = 30_000
 
 
 def _command(text: str) -> _Command:
     """Return what can be told from a command line; what is not understood is passed over."""
-    try:
-        words = shlex.split(text[:_LONGEST_COMMAND])  # whose time grows with the square of a word's length
-    except ValueError:  # a path with a lone quote
+    words = command_words(text)
+    if words is None:  # a path with a lone quote
         words = [word.strip("'\"") for word in text.split()]
     values: dict[str, str] = {}
     at = 1  # the first word is the program
@@ -702,7 +700,7 @@ def parse(document: Document) -> Record:
         UnreadableDocument: Nothing in it can be used, or it contradicts itself; with the line where it does.
     """
     walk = _Walk()
-    for number, line in enumerate(document.lines, start=1):
+    for number, line in document.numbered():
         walk.take(line, number)
     made: list[Measurement] = []
     doubts: list[Doubt] = []
@@ -715,10 +713,10 @@ def parse(document: Document) -> Record:
             for each in _own_doubts(made[place], run):
                 # Of a create rate it counts only where it names the measurement.
                 kind = unsynced if each.code in (DoubtCode.NO_FSYNC, DoubtCode.FSYNC_UNKNOWN) else doubts
-                kind.append(each.model_copy(update={"measurement": place}))
+                kind.append(each.about(place))
         about: Sequence[int | None] = range(first, len(made)) if len(made) > first else [None]
         doubts += [
-            each.model_copy(update={"measurement": place}) for each in _run_doubts(run) for place in about
+            each.about(place) for each in _run_doubts(run) for place in about
         ]
     if not made:
         raise _nothing_measured(walk.runs)

@@ -76,6 +76,10 @@ class Doubt(Outgoing):
     measurement: int | Absent = None
     message: str
 
+    def about(self, measurement: int | None) -> "Doubt":
+        """Return the same doubt of one measurement, or of all."""
+        return Doubt(code=self.code, measurement=measurement, message=self.message)
+
 
 class Spread(Outgoing):
     """A figure over the repetitions of one measurement: arithmetic mean, median, least and largest.
