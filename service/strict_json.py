@@ -15,15 +15,19 @@ from typing import Any, NoReturn
 MAX_DEPTH = 64
 
 _SHAPE = bytes(
-    ord("0") if chr(code).isdigit() else ord("e") if chr(code) in "eE" else ord("+") if chr(code) == "+" else 0
+    ord("0")
+    if chr(code).isdigit()
+    else ord("e")
+    if chr(code) in "eE"
+    else ord("+")
+    if chr(code) == "+"
+    else 0
     for code in range(128)
 ) + bytes(128)
 _LARGE = (b"0e000", b"0e+000", b"0" * 200)
 """How every number beyond the range of floats looks in `_SHAPE`, and little else. Two digits of exponent make
 10**99, so 210 more before the point are needed."""
-_OVERFLOWS = re.compile(
-    r"(?:^|[\s:,\[])-?(?:[0-9]{200}|[0-9]++(?:\.[0-9]++)?[eE]\+?[0-9]{3})", re.MULTILINE
-)
+_OVERFLOWS = re.compile(r"(?:^|[\s:,\[])-?(?:[0-9]{200}|[0-9]++(?:\.[0-9]++)?[eE]\+?[0-9]{3})", re.MULTILINE)
 """The same where a number may begin: not in a digest, which a shape may be of."""
 _LONGEST_INTEGER = 400
 """Digits of an integer that is certainly beyond the range of floats; Python itself refuses thousands."""

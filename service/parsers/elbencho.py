@@ -376,9 +376,7 @@ def record(
         if number == len(runs) - 1 and cut_line is not None:
             lacking.append(f"the file ends within line {cut_line}")
         about = range(first, len(made))
-        doubts += [
-            each.about(place) for place in about for each in _lacks(run, lacking)
-        ]
+        doubts += [each.about(place) for place in about for each in _lacks(run, lacking)]
     if not made:
         raise _nothing(phases, cut_line)
     if len(runs) > 1:

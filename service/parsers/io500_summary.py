@@ -326,9 +326,7 @@ def parse(document: Document) -> Record:
                 kind.append(each.about(len(made)))
             made.append(new)
         about: Sequence[int | None] = range(first, len(made)) if len(made) > first else [None]
-        doubts += [
-            each.about(place) for each in _run_doubts(run) for place in about
-        ]
+        doubts += [each.about(place) for each in _run_doubts(run) for place in about]
     if not made:
         raise UnreadableDocument(
             "no_results",

@@ -97,6 +97,42 @@ def count(token: str, what: str, place: Place) -> int:
     return int(token)
 
 
+class Halves(NamedTuple):
+    """Half a unit of the last digit of each figure of a row, in the order of its columns; zero where it is absent."""
+
+    mib: float
+    iops: float
+    block_kib: float
+    transfer_kib: float
+    open: float
+    transfer: float
+    close: float
+    total: float
+
+
+def figures(
+    tokens: Sequence[str | None], columns: Iterable[str], place: Place
+) -> tuple[list[float | None], Halves]:
+    """Return the numbers that a row shows and their halves, both in the order of `Halves`; None stays None.
+
+    A file may have a million rows, so that they hold plain numbers in place of a `Figure` each.
+
+    Raises:
+        UnreadableDocument: `bad_number`, as `figure` says.
+    """
+    if None not in tokens and all(map(_PLAIN.fullmatch, tokens)):  # type: ignore[arg-type]
+        halves = [_HALVES[len(token.partition(".")[2])] for token in tokens]  # type: ignore[union-attr]
+        return list(map(float, tokens)), Halves(*halves)  # type: ignore[arg-type]
+    shown = [
+        None if token is None else figure(token, column, place)
+        for token, column in zip(tokens, columns, strict=True)
+    ]
+    return (
+        [None if each is None else each.value for each in shown],
+        Halves(*(0.0 if each is None else each.half for each in shown)),
+    )
+
+
 class Row(NamedTuple):
     """One repetition of one operation, as a file shows it.
 
@@ -111,79 +147,79 @@ class Row(NamedTuple):
         transfer: Seconds of reading or writing.
         close: Seconds.
         total: Seconds from the first open to the last close.
+        halves: How far from these the true values may be.
         repetition: Its number, from 0, where the file says it.
         moved_bytes: What IOR says it really moved, where it says so.
     """
 
     place: Place
     operation: Operation
-    mib: Figure
-    iops: Figure | None = None
-    block_kib: Figure | None = None
-    transfer_kib: Figure | None = None
-    open: Figure | None = None
-    transfer: Figure | None = None
-    close: Figure | None = None
-    total: Figure | None = None
+    mib: float
+    iops: float | None
+    block_kib: float | None
+    transfer_kib: float | None
+    open: float | None
+    transfer: float | None
+    close: float | None
+    total: float | None
+    halves: Halves
     repetition: int | None = None
     moved_bytes: int | None = None
-
-
-_STEPS = ("open", "transfer", "close")
 
 
 def row(
     *,
     place: Place,
     operation: Operation,
-    cells: Mapping[str, Figure],
+    values: Sequence[float | None],
+    halves: Halves,
     repetition: int | None = None,
     moved_bytes: int | None = None,
 ) -> Row:
-    """Return a checked row; `cells` goes by the names of Row's fields.
+    """Return a checked row; `values` and `halves` are in the order of `Halves`.
 
     Raises:
         UnreadableDocument: `bad_number` for a bandwidth or time beyond reason, `inconsistent_row` for a step
             that lasts longer than the whole.
     """
-    mib = cells["mib"]
-    if not 0 < mib.value < _MOST_MIB_PER_SECOND:
+    mib, iops, block_kib, transfer_kib, *times = values
+    if mib is None or not 0 < mib < _MOST_MIB_PER_SECOND:
         raise refusal(
             "bad_number",
-            f"has a bandwidth of {mib.value:g} MiB/s; only a positive one can have been measured.",
+            f"has a bandwidth of {mib or 0:g} MiB/s; only a positive one can have been measured.",
             place,
         )
-    times = [cells.get(name) for name in (*_STEPS, "total")]
     for at, time in enumerate(times):
-        if time is None or 0 < time.value <= _MOST_SECONDS:
+        if time is None or 0 < time <= _MOST_SECONDS:
             continue
-        if time.value > 0:
-            raise refusal("bad_number", f"has a time of {time.value:g} s; no run lasts for years.", place)
+        if time > 0:
+            raise refusal("bad_number", f"has a time of {time:g} s; no run lasts for years.", place)
         times[at] = None
     open_, transfer, close, total = times
     if total is not None:
-        longest = 1.01 * (total.value + total.half)
-        for name, step in zip(_STEPS, times, strict=False):
-            if step is not None and step.value - step.half > longest:
+        longest = 1.01 * (total + halves.total)
+        for name, step in (("open", open_), ("transfer", transfer), ("close", close)):
+            if step is not None and step > longest and step - getattr(halves, name) > longest:
                 raise refusal(
                     "inconsistent_row",
-                    f"shows {step.value:g} s for the {name} step and only {total.value:g} s in total; the "
-                    "file was changed or damaged, so post the original.",
+                    f"shows {step:g} s for the {name} step and only {total:g} s in total; the file was changed or "
+                    "damaged, so post the original.",
                     place,
                 )
     return Row(
-        place=place,
-        operation=operation,
-        mib=mib,
-        iops=cells.get("iops"),
-        block_kib=cells.get("block_kib"),
-        transfer_kib=cells.get("transfer_kib"),
-        open=open_,
-        transfer=transfer,
-        close=close,
-        total=total,
-        repetition=repetition,
-        moved_bytes=moved_bytes,
+        place,
+        operation,
+        mib,
+        iops,
+        block_kib,
+        transfer_kib,
+        open_,
+        transfer,
+        close,
+        total,
+        halves,
+        repetition,
+        moved_bytes,
     )
 
 
@@ -386,8 +422,8 @@ def _near(left: float, right: float, tolerance: float) -> bool:
     return abs(left - right) <= tolerance * max(abs(left), abs(right))
 
 
-def _relative(figure: Figure) -> float:
-    return figure.half / figure.value if figure.value > 0 else 0.0
+def _relative(half: float, value: float) -> float:
+    return half / value if value > 0 else 0.0
 
 
 def _multiple(value: float, unit: int, tolerance: float) -> int | None:
@@ -408,16 +444,16 @@ def _moved(row: Row, setup: Setup) -> tuple[int | None, bool]:
         if stated is not None:
             return stated, planned is not None and stated != planned
         return (None if setup.may_stonewall else planned), False
-    measured = row.mib.value * MIB * row.total.value
-    tolerance = _SLACK + _relative(row.mib) + _relative(row.total)
-    if (
-        row.iops is not None
-        and row.transfer is not None
-        and row.transfer_kib is not None
-        and row.iops.value > 0
-    ):
-        called = row.iops.value * row.transfer.value * row.transfer_kib.value * KIB
-        parts = _relative(row.iops) + _relative(row.transfer) + _relative(row.transfer_kib)
+    halves = row.halves
+    measured = row.mib * MIB * row.total
+    tolerance = _SLACK + halves.mib / row.mib + halves.total / row.total
+    if row.iops and row.transfer is not None and row.transfer_kib is not None:
+        called = row.iops * row.transfer * row.transfer_kib * KIB
+        parts = (
+            halves.iops / row.iops
+            + halves.transfer / row.transfer
+            + _relative(halves.transfer_kib, row.transfer_kib)
+        )
         slack = tolerance + _SLACK + parts
         if not _near(called, measured, slack):
             raise _contradiction(row, "its IOPS and transfer time", called, measured)
@@ -450,25 +486,24 @@ def _contradiction(row: Row, what: str, said: float, measured: float) -> Unreada
 
 
 def _check_sizes(row: Row, setup: Setup) -> None:
-    for shown, known, what in (
-        (row.block_kib, setup.block_bytes, "block"),
-        (row.transfer_kib, setup.transfer_bytes, "transfer"),
+    for shown, half, known, what in (
+        (row.block_kib, row.halves.block_kib, setup.block_bytes, "block"),
+        (row.transfer_kib, row.halves.transfer_kib, setup.transfer_bytes, "transfer"),
     ):
-        if shown is None or known is None or shown.value * KIB == known:
+        if shown is None or known is None or shown * KIB == known:
             continue
-        if abs(shown.value * KIB - known) > shown.half * KIB + 1:
+        if abs(shown * KIB - known) > half * KIB + 1:
             raise refusal(
                 "inconsistent_row",
-                f"shows a {what} size of {shown.value:g} KiB in a test of {known} bytes; rows of different "
+                f"shows a {what} size of {shown:g} KiB in a test of {known} bytes; rows of different "
                 "runs were mixed, so post one whole file.",
                 row.place,
             )
 
 
 def _check_summary(summary: Summary, rows: Sequence[Row]) -> None:
-    values = [row.mib for row in rows]
-    half = max(value.half for value in values)
-    rates = [value.value for value in values]
+    half = max(row.halves.mib for row in rows)
+    rates = [row.mib for row in rows]
     for shown, true, what in (
         (summary.largest, max(rates), "largest"),
         (summary.least, min(rates), "smallest"),
@@ -483,8 +518,8 @@ def _check_summary(summary: Summary, rows: Sequence[Row]) -> None:
             )
     totals = [row.total for row in rows if row.total is not None]
     if summary.seconds_mean is not None and len(totals) == len(rows):
-        true = sum(total.value for total in totals) / len(totals)
-        allowed = summary.seconds_mean.half + max(total.half for total in totals) + _SLACK * true
+        true = sum(totals) / len(totals)
+        allowed = summary.seconds_mean.half + max(row.halves.total for row in rows) + _SLACK * true
         if abs(summary.seconds_mean.value - true) > allowed:
             raise refusal(
                 "inconsistent_summary",
@@ -525,10 +560,6 @@ def check_calls(summary: Summary, transfer_bytes: int | None) -> None:
                 "original.",
                 summary.place,
             )
-
-
-def _seconds(value: Figure | None) -> float | None:
-    return None if value is None else value.value
 
 
 def gb_per_second(mib_per_second: float) -> float:
@@ -589,17 +620,17 @@ def measurement(
         if differs:
             short.append(at)
         made = Repetition(
-            gb_per_second=gb_per_second(each.mib.value),
+            gb_per_second=gb_per_second(each.mib),
             bytes=moved,
-            open_seconds=_seconds(each.open),
-            transfer_seconds=_seconds(each.transfer),
-            close_seconds=_seconds(each.close),
-            total_seconds=_seconds(each.total),
+            open_seconds=each.open,
+            transfer_seconds=each.transfer,
+            close_seconds=each.close,
+            total_seconds=each.total,
         )
         own = (ranks_seconds or {}).get(at if each.repetition is None else each.repetition)
         repetitions.append(_with_own_times(made, own) if own else made)
-    rate = spread([gb_per_second(each.mib.value) for each in rows])
-    total = spread([each.total.value for each in rows if each.total is not None])
+    rate = spread([gb_per_second(each.mib) for each in rows])
+    total = spread([each.total for each in rows if each.total is not None])
     if summary is not None:
         _check_summary(summary, rows)
         check_calls(summary, setup.transfer_bytes)
@@ -612,7 +643,7 @@ def measurement(
         if (
             summary.seconds_mean
             and total is not None
-            and any(each.total and each.total.half > 1e-5 for each in rows)
+            and any(each.total and each.halves.total > 1e-5 for each in rows)
         ):
             total = total.model_copy(update={"mean": summary.seconds_mean.value})
     whole = described(

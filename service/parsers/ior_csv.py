@@ -9,7 +9,7 @@ import re
 from service.errors import UnreadableDocument
 from service.parsers import ior
 from service.parsers.document import Document
-from service.parsers.ior import Figure, Place, Remarks, Row, Setup, refusal
+from service.parsers.ior import Place, Remarks, Row, Setup, refusal
 from service.parsers.ior_log import is_log_line
 from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Record, repetition_doubts
 
@@ -17,18 +17,13 @@ NAME = "ior-csv"
 
 _HEADING = "access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s)"
 _HEADINGS = (f"{_HEADING},numTasks,iter", f"{_HEADING},iter")
-_CELLS = {
-    "bw(MiB/s)": "mib",
-    "IOPS": "iops",
-    "block(KiB)": "block_kib",
-    "xfer(KiB)": "transfer_kib",
-    "open(s)": "open",
-    "wr/rd(s)": "transfer",
-    "close(s)": "close",
-    "total(s)": "total",
-}
+_FIGURES = _HEADING.replace("Latency,", "").split(",")[1:]
+"""In the order of `ior.Halves`."""
+_LATENCY = 3
 _OPERATIONS = {"write": Operation.WRITE, "read": Operation.READ}
-_RUN_TOGETHER = re.compile(r"\s{0,8}3\.[23]\.[0-9]{1,3}(?:\+\w{1,10})?[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] ")
+_RUN_TOGETHER = re.compile(
+    r"\s{0,8}3\.[23]\.[0-9]{1,3}(?:\+\w{1,10})?[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] "
+)
 """How the one line of 3.2 and 3.3 begins: version and date without a space."""
 
 
@@ -57,16 +52,17 @@ def _row(line: str, columns: list[str], place: Place) -> tuple[Row, int | None] 
             f"has {len(cells)} columns below a heading of {len(columns)}; post the CSV as IOR wrote it.",
             place,
         )
-    named = dict(zip(columns, cells, strict=True))
     operation = _OPERATIONS.get(cells[0])
     if operation is None:
         return None
-    figures: dict[str, Figure] = {}
-    for column, name in _CELLS.items():
-        figures[name] = ior.figure(named[column], column, place)
-    tasks = ior.count(named["numTasks"], "numTasks", place) if "numTasks" in named else None
+    values, halves = ior.figures([*cells[1:_LATENCY], *cells[_LATENCY + 1 : 10]], _FIGURES, place)
+    tasks = ior.count(cells[10], "numTasks", place) if columns[10] == "numTasks" else None
     made = ior.row(
-        place=place, operation=operation, cells=figures, repetition=ior.count(named["iter"], "iter", place)
+        place=place,
+        operation=operation,
+        values=values,
+        halves=halves,
+        repetition=ior.count(cells[-1], "iter", place),
     )
     return made, tasks
 
@@ -175,8 +171,8 @@ def _setup(rows: list[tuple[Row, int | None]]) -> Setup:
                 row.place,
             )
 
-    def whole_bytes(kib: Figure | None) -> int | None:
-        return None if kib is None else round(kib.value * ior.KIB)
+    def whole_bytes(kib: float | None) -> int | None:
+        return None if kib is None else round(kib * ior.KIB)
 
     return Setup(
         ranks=tasks, block_bytes=whole_bytes(first.block_kib), transfer_bytes=whole_bytes(first.transfer_kib)

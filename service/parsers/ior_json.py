@@ -16,7 +16,7 @@ from service import strict_json
 from service.errors import UnreadableDocument
 from service.parsers import ior, ior_run
 from service.parsers.document import Document
-from service.parsers.ior import Figure, Place, Remarks, Row, Setup, Summary, refusal
+from service.parsers.ior import Figure, Halves, Place, Remarks, Row, Setup, Summary, refusal
 from service.parsers.ior_log import is_log_line
 from service.parsers.ior_prefix import line_prefix, unprefixed
 from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Record, repetition_doubts
@@ -28,18 +28,11 @@ _REPEATABLE = ("segmentCount", "blockSize", "transferSize")
 """What the summaries of IOR 3.3 hold twice."""
 
 _OPERATIONS = {"write": Operation.WRITE, "read": Operation.READ}
-_CELLS = {
-    "bwMiB": "mib",
-    "iops": "iops",
-    "blockKiB": "block_kib",
-    "xferKiB": "transfer_kib",
-    "openTime": "open",
-    "wrRdTime": "transfer",
-    "closeTime": "close",
-    "totalTime": "total",
-}
+_FIGURES = ("bwMiB", "iops", "blockKiB", "xferKiB", "openTime", "wrRdTime", "closeTime", "totalTime")
+"""In the order of `ior.Halves`."""
 _HALF = 0.00005
 """IOR's JSON has four decimals."""
+_HALVES = Halves(*[_HALF] * len(_FIGURES))
 
 _COMMAND_KEY = re.compile(r'"Command line"\s{0,4}:')
 _BARE_NAN = re.compile(r'([ \t]{0,40}"[A-Za-z ]{1,40}": )(?:-?nan|-?inf)(,? ?)')
@@ -563,13 +556,12 @@ def _row(item: object, path: _Path, repetition: int | None, moved: Sequence[int]
     operation = _OPERATIONS.get(result["access"])
     if operation is None:
         return None
-    figures: dict[str, Figure] = {}
-    for key, name in _CELLS.items():
-        if key in result:
-            figures[name] = Figure(_number(result[key], (*path, key)), _HALF)
-    if "mib" not in figures:
+    values = [_number(result[key], (*path, key)) if key in result else None for key in _FIGURES]
+    if values[0] is None:
         raise refusal("bad_structure", "has no bwMiB; post the file as IOR wrote it.", _place(*path))
-    made = ior.row(place=_place(*path), operation=operation, cells=figures, repetition=repetition)
+    made = ior.row(
+        place=_place(*path), operation=operation, values=values, halves=_HALVES, repetition=repetition
+    )
     return _with_stated_bytes(made, moved)
 
 
@@ -577,7 +569,7 @@ def _with_stated_bytes(row: Row, stated: Sequence[int]) -> Row:
     """Return the row with the byte count that dropped lines state for it, if one of them (rising) fits."""
     if row.total is None or not stated:
         return row
-    measured = row.mib.value * ior.MIB * row.total.value
+    measured = row.mib * ior.MIB * row.total
     at = bisect.bisect(stated, measured)
     closest = min(stated[max(0, at - 1) : at + 1], key=lambda count: abs(count - measured))
     return row._replace(moved_bytes=closest) if abs(closest - measured) <= 1e-3 * measured else row

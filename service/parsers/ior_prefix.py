@@ -2,7 +2,9 @@
 
 import re
 
-_KNOWN = re.compile(r"\[[0-9]{1,9},[0-9]{1,9}\]<std(?:out|err|diag)>: ?|[ \t]{0,8}[0-9]{1,9}: |\[[0-9]{1,9}\] ")
+_KNOWN = re.compile(
+    r"\[[0-9]{1,9},[0-9]{1,9}\]<std(?:out|err|diag)>: ?|[ \t]{0,8}[0-9]{1,9}: |\[[0-9]{1,9}\] "
+)
 """What Open MPI, srun and other launchers write on request."""
 
 _LONGEST = 80
@@ -17,7 +19,9 @@ def line_prefix(before: str) -> re.Pattern[str] | None:
     if not before.strip() or len(before) > _LONGEST:
         return None
     pattern = "".join(
-        r"[0-9]{1,20}" if part[:1] in _DIGITS else re.escape(part) for part in re.split(r"([0-9]+)", before) if part
+        r"[0-9]{1,20}" if part[:1] in _DIGITS else re.escape(part)
+        for part in re.split(r"([0-9]+)", before)
+        if part
     )
     return re.compile(pattern.replace("stdout", "std(?:out|err|diag)"))
 

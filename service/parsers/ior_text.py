@@ -37,16 +37,12 @@ _RANK_TIME = re.compile(
 )
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
-_ROW_CELLS = {
-    "bw(MiB/s)": "mib",
-    "IOPS": "iops",
-    "block(KiB)": "block_kib",
-    "xfer(KiB)": "transfer_kib",
-    "open(s)": "open",
-    "wr/rd(s)": "transfer",
-    "close(s)": "close",
-    "total(s)": "total",
-}
+_ROW_COLUMNS = (
+    "bw(MiB/s)", "IOPS", "block(KiB)", "xfer(KiB)", "open(s)", "wr/rd(s)", "close(s)", "total(s)",
+)  # fmt: skip
+"""In the order of `ior.Halves`."""
+_OPTIONAL = range(1, len(_ROW_COLUMNS) - 1)
+"""All but bandwidth and total time."""
 _OPERATIONS = {"write": Operation.WRITE, "read": Operation.READ}
 _ROWS = tuple(_OPERATIONS)
 _HEADS = (
@@ -78,7 +74,8 @@ class _Test:
     line: int
     options: dict[str, tuple[str, int]] = field(default_factory=dict)
     heading: list[str] | None = None
-    columns: list[tuple[str, str]] = field(default_factory=list)
+    at: list[int] = field(default_factory=list)
+    iter_at: int | None = None
     rows: list[Row] = field(default_factory=list)
     summaries: dict[Operation, _SummaryRow] = field(default_factory=dict)
     incorrect_lines: list[int] = field(default_factory=list)
@@ -277,7 +274,8 @@ class _Walk:
             )
         test = self.test(number)
         test.heading = columns
-        test.columns = [(column, name) for column, name in _ROW_CELLS.items() if column in columns]
+        test.at = [columns.index(column) if column in columns else len(columns) for column in _ROW_COLUMNS]
+        test.iter_at = columns.index("iter") if "iter" in columns else None
         self.section = "rows"
 
     def take_content(self, text: str, number: int) -> None:
@@ -330,13 +328,11 @@ class _Walk:
             self.run.cut_line = number
             return
         self.structural()
-        named = dict(zip(test.heading, cells, strict=True))
-        figures: dict[str, Figure] = {}
-        for column, name in test.columns:
-            cell = named[column]
-            # IOR prints a dash for what does not apply; only bandwidth and total time cannot lack.
-            if cell != "-" or name in ("mib", "total"):
-                figures[name] = ior.figure(cell, column, place)
+        padded = [*cells, None]
+        tokens = [padded[at] for at in test.at]
+        if "-" in tokens:  # as IOR prints for what does not apply
+            tokens = [None if each == "-" and at in _OPTIONAL else each for at, each in enumerate(tokens)]
+        values, halves = ior.figures(tokens, _ROW_COLUMNS, place)
         moved = self.remarks.moved_bytes
         if len(moved) > 1:
             raise refusal(
@@ -347,8 +343,9 @@ class _Walk:
         made = ior.row(
             place=place,
             operation=_OPERATIONS[cells[0]],
-            cells=figures,
-            repetition=ior.count(named["iter"], "iter", place) if "iter" in named else None,
+            values=values,
+            halves=halves,
+            repetition=None if test.iter_at is None else ior.count(cells[test.iter_at], "iter", place),
             moved_bytes=moved[0][1] if moved else None,
         )
         self.remarks.moved_bytes = []
@@ -483,14 +480,14 @@ def _setup(test: _Test, command: ior.CommandLine, *, fsync_ignored: bool) -> Set
     for row in test.summaries.values():
         _merge_summary(setup, row)
     for shown in test.rows[:1]:
-        if setup.block_bytes is None and shown.block_kib is not None and shown.block_kib.value.is_integer():
-            setup.block_bytes = int(shown.block_kib.value) * ior.KIB
+        if setup.block_bytes is None and shown.block_kib is not None and shown.block_kib.is_integer():
+            setup.block_bytes = int(shown.block_kib) * ior.KIB
         if (
             setup.transfer_bytes is None
             and shown.transfer_kib is not None
-            and shown.transfer_kib.value.is_integer()
+            and shown.transfer_kib.is_integer()
         ):
-            setup.transfer_bytes = int(shown.transfer_kib.value) * ior.KIB
+            setup.transfer_bytes = int(shown.transfer_kib) * ior.KIB
     return setup
 
 

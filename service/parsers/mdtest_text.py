@@ -715,9 +715,7 @@ def parse(document: Document) -> Record:
                 kind = unsynced if each.code in (DoubtCode.NO_FSYNC, DoubtCode.FSYNC_UNKNOWN) else doubts
                 kind.append(each.about(place))
         about: Sequence[int | None] = range(first, len(made)) if len(made) > first else [None]
-        doubts += [
-            each.about(place) for each in _run_doubts(run) for place in about
-        ]
+        doubts += [each.about(place) for each in _run_doubts(run) for place in about]
     if not made:
         raise _nothing_measured(walk.runs)
     if len(walk.runs) > 1:
