@@ -68,6 +68,13 @@ _PLAIN = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,12})?")
 _COUNT = re.compile(r"[0-9]{1,18}")
 _HALVES = tuple(0.5 * 10.0**-decimals for decimals in range(13))
 """Half a unit of the last digit, by the number of decimals."""
+_ALIKE = str.maketrans("123456789", "000000000")
+_SHAPES = {
+    "0" * digits + ("." + "0" * decimals if decimals else ""): half
+    for digits in range(1, 16)
+    for decimals, half in enumerate(_HALVES)
+}
+"""The same by what a plain decimal looks like with all its digits alike."""
 
 
 def figure(token: str, what: str, place: Place) -> Figure:
@@ -120,9 +127,10 @@ def figures(
     Raises:
         UnreadableDocument: `bad_number`, as `figure` says.
     """
-    if None not in tokens and all(map(_PLAIN.fullmatch, tokens)):  # type: ignore[arg-type]
-        halves = [_HALVES[len(token.partition(".")[2])] for token in tokens]  # type: ignore[union-attr]
-        return list(map(float, tokens)), Halves(*halves)  # type: ignore[arg-type]
+    present = [token for token in tokens if token is not None]
+    halves = list(map(_SHAPES.get, "\n".join(present).translate(_ALIKE).split("\n")))
+    if len(halves) == len(tokens) and None not in halves:
+        return list(map(float, present)), Halves(*halves)  # type: ignore[arg-type]
     shown = [
         None if token is None else figure(token, column, place)
         for token, column in zip(tokens, columns, strict=True)

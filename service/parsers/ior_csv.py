@@ -21,6 +21,7 @@ _FIGURES = _HEADING.replace("Latency,", "").split(",")[1:]
 """In the order of `ior.Halves`."""
 _LATENCY = 3
 _OPERATIONS = {"write": Operation.WRITE, "read": Operation.READ}
+_ROWS = tuple(_OPERATIONS)
 _RUN_TOGETHER = re.compile(
     r"\s{0,8}3\.[23]\.[0-9]{1,3}(?:\+\w{1,10})?[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] "
 )
@@ -98,7 +99,7 @@ def parse(document: Document) -> Record:
                 )
             columns = line.split(",")
             tests.append([])
-        elif not columns or is_log_line(line):
+        elif not columns or (not line.startswith(_ROWS) and is_log_line(line)):
             ior.note(remarks, line, number)
             log_lines.append(number)
         elif number == last and line.count(",") < len(columns) - 1:
