@@ -42,14 +42,22 @@ def _repeated(name: str) -> Callable[[int], str]:
 def ior_text_rows(size: int) -> str:
     """Return one run of IOR with so many repetitions."""
     text = _real("ior-4.0-posix-fpp-2nodes-write-read-3reps.txt")
-    rows = [line for line in text.splitlines() if line.startswith(("write ", "read ")) and line[-4:] in _ITERATIONS]
+    rows = [
+        line
+        for line in text.splitlines()
+        if line.startswith(("write ", "read ")) and line[-4:] in _ITERATIONS
+    ]
     count = size // sum(map(len, rows)) * 3
     heading, _, rest = text.partition("\n".join(rows))
     summary = rest.replace("   8   4    3 ", f"   8   4    {count} ")
     more = (
         f"{row[:-4].rstrip()} {int(row[-4:]) + 3 * turn:<4}" for turn in range(count // 3) for row in rows
     )
-    return heading.replace("repetitions         : 3", f"repetitions         : {count}") + "\n".join(more) + summary
+    return (
+        heading.replace("repetitions         : 3", f"repetitions         : {count}")
+        + "\n".join(more)
+        + summary
+    )
 
 
 _ITERATIONS = ("0   ", "1   ", "2   ")
@@ -71,7 +79,9 @@ def ior_csv(size: int) -> str:
     heading, *rows = _real("ior-4.0-posix-fpp-write-read-3reps.csv").splitlines()
     turns = range(size // sum(map(len, rows)))
     split = [row.rpartition(",") for row in rows]
-    return "\n".join([heading, *(f"{row},{int(at) + 3 * turn}" for turn in turns for row, _, at in split), ""])
+    return "\n".join(
+        [heading, *(f"{row},{int(at) + 3 * turn}" for turn in turns for row, _, at in split), ""]
+    )
 
 
 def ior_rank_csv(size: int) -> str:
@@ -79,7 +89,9 @@ def ior_rank_csv(size: int) -> str:
     heading, *rows = _real("ior-4.0-rank-details.csv").splitlines()
     split = [row.split(",", 2) for row in rows]
     blocks = [
-        "\n".join(f"{access},{rank},{figures}" for rank in range(1000) for access, _, figures in [block[rank % 4]])
+        "\n".join(
+            f"{access},{rank},{figures}" for rank in range(1000) for access, _, figures in [block[rank % 4]]
+        )
         for block in (split[:4], split[4:8])
     ]
     return "\n".join([heading, *(blocks * max(1, size // sum(map(len, blocks)))), ""])

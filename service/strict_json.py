@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 MAX_DEPTH = 64
+MAX_PARTS = 4_000_000
+"""Objects and lists: an empty one is two bytes of text, and two dozen times that when it is read."""
 
 _SHAPE = bytes(
     ord("0")
@@ -37,7 +39,7 @@ class JsonFault(ValueError):
     """A text that is not acceptable JSON.
 
     Attributes:
-        code: `not_json`, `duplicate_key`, `non_finite_number` or `too_deep`.
+        code: `not_json`, `duplicate_key`, `non_finite_number`, `too_deep` or `too_many_parts`.
         detail: What is wrong and what would be right.
         line: Line of a syntax error, counted from 1.
         pointer: Place of a fault in a text that could be read, as a URI fragment (`#/a/0`).
@@ -127,10 +129,13 @@ def loads(text: str, *, finite: bool = True, repeatable: Collection[str] = ()) -
 
     Raises:
         JsonFault: The text is not JSON, holds a key twice, a number that is not finite, or nests deeper
-            than `MAX_DEPTH`.
+            than `MAX_DEPTH`, or has more than `MAX_PARTS` objects and lists.
     """
-    if text.count("[") + text.count("{") > MAX_DEPTH:
+    parts = text.count("[") + text.count("{")
+    if parts > MAX_DEPTH:
         _check_depth(text)
+    if parts > MAX_PARTS:
+        raise JsonFault("too_many_parts", f"The document holds more than {MAX_PARTS} objects and lists.")
     try:
         value = (_quick_with_repeats(repeatable) if repeatable else _quick).decode(text)
     except json.JSONDecodeError as error:

@@ -220,14 +220,17 @@ def read(upload: Upload) -> Document:
     Raises:
         UnreadableDocument: It is not JSON, or not of the shape of the format.
     """
-    fault = upload.json_fault
-    if fault is not None:
-        # Nesting beyond any use is a fault of shape: the format knows no word of its own for it.
-        code = "schema" if fault.code == "too_deep" else fault.code
-        place = "#" if fault.line is None and fault.pointer is None else fault.pointer
-        raise UnreadableDocument(code, fault.detail, line=fault.line, pointer=place)
+    value = upload.json
+    if value is None:
+        try:
+            value = strict_json.loads(upload.text)
+        except strict_json.JsonFault as fault:
+            # Nesting beyond any use is a fault of shape: the format knows no word of its own for it.
+            code = "schema" if fault.code == "too_deep" else fault.code
+            place = "#" if fault.line is None and fault.pointer is None else fault.pointer
+            raise UnreadableDocument(code, fault.detail, line=fault.line, pointer=place) from None
     try:
-        document = _document.validate_python(upload.json)
+        document = _document.validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         raise _schema_fault(first) from None

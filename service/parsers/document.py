@@ -41,6 +41,8 @@ _CONTROL_FRACTION = 0.01
 """A log may hold a stray control character; a binary file holds many."""
 
 
+MOST_LINES = 10_000_000
+"""Twelve bytes for each in the largest document that is taken by default; those of benchmarks are longer."""
 _PIECE = 100_000
 """Characters, and the rest of a line, that are split into lines at once."""
 
@@ -171,6 +173,11 @@ def read(data: bytes) -> Document:
     if not text.strip():
         raise UnreadableDocument(
             "empty", "The document holds only white space; post the output of a benchmark."
+        )
+    if text.count("\n") > MOST_LINES:
+        raise UnreadableDocument(
+            "too_many_lines",
+            f"The document has more than {MOST_LINES} lines; post the benchmark's own output alone.",
         )
     if "\r" in text:
         text = text.replace("\r\r\n", "\n").replace("\r\n", "\n")

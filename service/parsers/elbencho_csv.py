@@ -110,7 +110,7 @@ def _phase(line: str, columns: list[str], place: Place) -> Phase:
             f"has {len(cells)} columns below a heading of {len(columns)}; post the CSV as elbencho wrote it.",
             place,
         )
-    named = {name: cell.strip() for name, cell in zip(columns, cells, strict=True)}
+    named = dict(zip(columns, map(str.strip, cells), strict=True))
     name = named["operation"]
     started = elbencho.date(named["ISO date"])
     if started is None or named["path type"] not in _PATH_TYPES or not name:

@@ -18,12 +18,15 @@ from service.parsers.document import Document
 from service.parsers.ior import Place, merged, refusal
 from service.parsers.ior_prefix import line_prefix, unprefixed
 from service.parsers.measurement import (
+    MOST_MEASUREMENTS,
     Doubt,
     DoubtCode,
     Measurement,
     Operation,
     Record,
     Repetition,
+    add,
+    check_amount,
     repetition_doubts,
     spread,
 )
@@ -136,6 +139,7 @@ class _Walk:
         version = _VERSION.match(line)
         if version:
             self.runs.append(_Run(number, version[1]))
+            check_amount(len(self.runs), "runs", MOST_MEASUREMENTS)
         elif _RESULT.match(line):
             self.take_phase(line, number)
         elif line.startswith(("[SCORE ]", "[SCORE]", "[SCORE-invalid]")):
@@ -324,7 +328,7 @@ def parse(document: Document) -> Record:
                 # Of a create rate a missing sync counts only where it names the measurement.
                 kind = unsynced if each.code is DoubtCode.FSYNC_UNKNOWN else doubts
                 kind.append(each.about(len(made)))
-            made.append(new)
+            add(made, new)
         about: Sequence[int | None] = range(first, len(made)) if len(made) > first else [None]
         doubts += [each.about(place) for each in _run_doubts(run) for place in about]
     if not made:

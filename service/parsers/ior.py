@@ -816,14 +816,15 @@ def setup_doubts(operation: Operation, setup: Setup, *, tells_setup: bool = True
 
 def merged(doubts: Iterable[Doubt], measurements: int) -> list[Doubt]:
     """Return the doubts once each; one that all measurements share is told once, of the whole file."""
-    places: dict[tuple[DoubtCode, str], dict[int | None, None]] = {}
+    alike: dict[tuple[DoubtCode, str], dict[int | None, Doubt]] = {}
     for each in doubts:
-        places.setdefault((each.code, each.message), {})[each.measurement] = None
+        alike.setdefault((each.code, each.message), {})[each.measurement] = each
     told: list[Doubt] = []
-    for (code, message), about in places.items():
+    for about in alike.values():
         if None in about or len(about) == measurements:
-            about = {None: None}
-        told += [Doubt(code=code, measurement=at, message=message) for at in about]
+            told.append(next(iter(about.values())).about(None))
+        else:
+            told += about.values()
     return told
 
 

@@ -10,8 +10,16 @@ from service.errors import UnreadableDocument
 from service.parsers import ior
 from service.parsers.document import Document
 from service.parsers.ior import Place, Remarks, Row, Setup, refusal
-from service.parsers.ior_log import is_log_line
-from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Record, repetition_doubts
+from service.parsers.ior_log import LogLines, is_log_line
+from service.parsers.measurement import (
+    Doubt,
+    DoubtCode,
+    Measurement,
+    Operation,
+    Record,
+    add,
+    repetition_doubts,
+)
 
 NAME = "ior-csv"
 
@@ -84,7 +92,7 @@ def parse(document: Document) -> Record:
     tests: list[list[tuple[Row, int | None]]] = []
     columns: list[str] = []
     remarks = Remarks()
-    log_lines: list[int] = []
+    log_lines = LogLines()
     cut_line: int | None = None
     last = document.text.count("\n") + 1
     for number, received in document.numbered():
@@ -101,7 +109,7 @@ def parse(document: Document) -> Record:
             tests.append([])
         elif not columns or (not line.startswith(_ROWS) and is_log_line(line)):
             ior.note(remarks, line, number)
-            log_lines.append(number)
+            log_lines.take(number)
         elif number == last and line.count(",") < len(columns) - 1:
             cut_line = number  # the file ends without a newline, within a row
         elif (read := _row(line, columns, place)) is not None:
@@ -110,7 +118,7 @@ def parse(document: Document) -> Record:
 
 
 def _record(
-    tests: list[list[tuple[Row, int | None]]], remarks: Remarks, log_lines: list[int], cut_line: int | None
+    tests: list[list[tuple[Row, int | None]]], remarks: Remarks, log_lines: LogLines, cut_line: int | None
 ) -> Record:
     made: list[Measurement] = []
     doubts: list[Doubt] = []
@@ -128,7 +136,7 @@ def _record(
             new, found = ior.measurement(run=0, test=test, operation=operation, setup=setup, rows=rows)
             found += ior.setup_doubts(operation, setup, tells_setup=False)
             doubts += [each.about(len(made)) for each in found]
-            made.append(new)
+            add(made, new)
         if gaps or len(set(counts.values())) > 1 or (cut_line is not None and test == len(tests) - 1):
             doubts += [
                 Doubt(
@@ -143,12 +151,12 @@ def _record(
         raise UnreadableDocument(
             "no_results", "The CSV has no whole row of a write or read; post that of a finished run.", line=1
         )
-    if log_lines:
+    if log_lines.count:
         doubts.append(
             Doubt(
                 code=DoubtCode.MIXED_LOG_LINES,
-                message=f"{len(log_lines)} lines that are no CSV were passed over, the first of them line "
-                f"{log_lines[0]}; use -O summaryFile=FILE and post that file.",
+                message=f"{log_lines.count} lines that are no CSV were passed over, the first of them line "
+                f"{log_lines.first}; use -O summaryFile=FILE and post that file.",
             )
         )
     doubts += ior.incorrect_data(remarks.incorrect_lines) + ior.warnings(remarks.warning_lines)

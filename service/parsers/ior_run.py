@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from service.parsers import ior
 from service.parsers.ior import Row, Setup, Summary, refusal
-from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Repetition, Spread
+from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Repetition, Spread, add
 
 _MOST_REPETITIONS = 10_000
 """More than anybody asks for of a release that shows none of them."""
@@ -90,7 +90,7 @@ def take(at: int, run: Run, made: list[Measurement], doubts: list[Doubt]) -> Non
             new, found = taken
             found += ior.setup_doubts(operation, test.setup) + ior.incorrect_data(test.incorrect_lines)
             doubts += [each.about(len(made)) for each in found]
-            made.append(new)
+            add(made, new)
         if not (test.rows or test.summaries) and not test.time_limit:
             lacks.missing.append(f"test {test.id} has no results")
     if not run.finished and run.has_end_mark:

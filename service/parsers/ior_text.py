@@ -14,11 +14,14 @@ from service.parsers.document import Document
 from service.parsers.ior import Figure, Place, Remarks, Row, Setup, Summary, refusal
 from service.parsers.ior_prefix import line_prefix, unprefixed, without_known_prefix
 from service.parsers.measurement import (
+    MOST_MEASUREMENTS,
+    MOST_UNSEEN_REPETITIONS,
     Doubt,
     DoubtCode,
     Measurement,
     Operation,
     Record,
+    check_amount,
     repetition_doubts,
 )
 
@@ -50,11 +53,6 @@ _HEADS = (
     "Operation",
 )  # fmt: skip
 _NAN = frozenset(("nan", "-nan", "inf", "-inf"))
-
-
-def _is_row(text: str) -> bool:
-    """Tell a row of results from a sentence that begins as one: a number comes next, and no more words."""
-    return text[5:].lstrip()[:1] in _DIGITS and text[-1] in _DIGITS
 
 
 _DIGITS = frozenset("0123456789")
@@ -126,6 +124,7 @@ class _Walk:
         self.columns: list[str] = []
         self.prefix: re.Pattern[str] | None = None
         self.before = Remarks()
+        self.tests = 0
 
     @property
     def run(self) -> _Run:
@@ -137,6 +136,8 @@ class _Walk:
         return self.run.tests[-1]
 
     def add_test(self, test: _Test) -> None:
+        self.tests += 1
+        check_amount(self.tests, "tests", MOST_MEASUREMENTS)
         self.run.tests.append(test)
         self.run.by_id[test.id] = test
 
@@ -151,9 +152,14 @@ class _Walk:
             ior.note(self.before, without_known_prefix(received).strip(), number)
             return
         text = (received if self.prefix is None else unprefixed(received, self.prefix)).strip()
-        if text.startswith(_ROWS) and self.section == "rows" and _is_row(text):
-            self.take_row(text.split(), number)  # most of a long file is rows
-        elif text and not self.noted(text, number):
+        if self.section == "rows" and text.startswith(_ROWS) and text[-1] in _DIGITS:
+            # Most of a long file is rows; a remark or a sentence may begin as one.
+            cells = text.split()
+            heading = self.run.tests[-1].heading if self.run.tests else None
+            if cells[0] in _OPERATIONS and heading is not None and len(cells) == len(heading):
+                self.take_row(cells, number)
+                return
+        if text and not self.noted(text, number):
             if text.startswith(_HEADS):
                 self.take_head(text, number)
             else:
@@ -238,6 +244,7 @@ class _Walk:
         run = _Run(version=banner[1], line=number, fsync_ignored=self.before.fsync_ignored)
         run.warning_lines += self.before.warning_lines
         self.runs.append(run)
+        check_amount(len(self.runs), "runs", MOST_MEASUREMENTS)
         self.before = Remarks()
         self.remarks = Remarks()
         self.section = "head"
@@ -584,8 +591,12 @@ def parse(document: Document) -> Record:
     runs = _scripted_tests_together(walk.runs)
     made: list[Measurement] = []
     doubts: list[Doubt] = []
+    unseen = 0
     for at, run in enumerate(runs):
-        ior_run.take(at, _told(run), made, doubts)
+        told = _told(run)
+        unseen += sum(test.setup.repetitions or 0 for test in told.tests if not test.rows)
+        check_amount(unseen, "repetitions of which it has no rows", MOST_UNSEEN_REPETITIONS)
+        ior_run.take(at, told, made, doubts)
     if not made:
         last = runs[-1]
         why = f" (line {last.warning_lines[0]} tells why)" if last.warning_lines else ""
