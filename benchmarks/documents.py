@@ -23,47 +23,41 @@ MEGABYTE = 1_000_000
 SIZES = (1, 10, 100)
 """Of the documents. [MB]"""
 
-# Documents of about so many bytes
+# Documents of about so many bytes. No more runs than a parser takes of one document: beyond that each run is longer.
+
+MOST_RUNS = 800
 
 
 def _real(name: str) -> str:
     return (DATA / "benchmarks" / name).read_text("utf-8")
 
 
-def _repeated(name: str) -> Callable[[int], str]:
-    """Return what makes a log of so many runs, each the whole of one output."""
-
-    def made(size: int) -> str:
-        return _real(name) * max(1, size // len(_real(name)))
-
-    return made
+def _runs(size: int, made: Callable[[int], str]) -> str:
+    """Return a log of runs, each as `made` makes one of about so many bytes; 0 for one as it is."""
+    run = made(0)
+    count = max(1, size // len(run))
+    return run * count if count <= MOST_RUNS else made(size // MOST_RUNS) * MOST_RUNS
 
 
-def ior_text_rows(size: int) -> str:
+def _ior_text_run(size: int) -> str:
     """Return one run of IOR with so many repetitions."""
     text = _real("ior-4.0-posix-fpp-2nodes-write-read-3reps.txt")
-    rows = [
-        line
-        for line in text.splitlines()
-        if line.startswith(("write ", "read ")) and line[-4:] in _ITERATIONS
-    ]
-    count = size // sum(map(len, rows)) * 3
+    lines = text.splitlines()
+    rows = [line for line in lines if line.startswith(("write ", "read ")) and line[-4:] in _ITERATIONS]
+    turns = max(1, size // sum(map(len, rows)))
     heading, _, rest = text.partition("\n".join(rows))
-    summary = rest.replace("   8   4    3 ", f"   8   4    {count} ")
-    more = (
-        f"{row[:-4].rstrip()} {int(row[-4:]) + 3 * turn:<4}" for turn in range(count // 3) for row in rows
-    )
+    more = (f"{row[:-4].rstrip()} {int(row[-4:]) + 3 * turn:<4}" for turn in range(turns) for row in rows)
     return (
-        heading.replace("repetitions         : 3", f"repetitions         : {count}")
+        heading.replace("repetitions         : 3", f"repetitions         : {3 * turns}")
         + "\n".join(more)
-        + summary
+        + rest.replace("   8   4    3 ", f"   8   4    {3 * turns} ")
     )
 
 
 _ITERATIONS = ("0   ", "1   ", "2   ")
 
 
-def ior_json_rows(size: int) -> str:
+def _ior_json_run(size: int) -> str:
     """Return one run of IOR with so many repetitions, in IOR's own layout."""
     text = _real("ior-4.0-posix-fpp-write-read-5reps.json")
     head, opening, rest = text.partition('"Results": [\n')
@@ -72,6 +66,38 @@ def ior_json_rows(size: int) -> str:
     head = head.replace('"repetitions": 5', f'"repetitions": {5 * turns}')
     tail = tail.replace('"repetitions": 5', f'"repetitions": {5 * turns}')
     return head + opening + "\n, \n".join([rows] * turns) + closing + tail
+
+
+def _mdtest_run(size: int) -> str:
+    """Return one run of mdtest whose verbose lines are so many."""
+    text = _real("mdtest-4.0-print-all-procs-verbose1.txt")
+    start = text.index("V-1: Rank   0 Line   439 Entering")
+    end = text.index("V-1: Rank   0 Line  2015", start)
+    return text[:start] + text[start:end] * max(1, size // (end - start)) + text[end:]
+
+
+def _io500_run(size: int) -> str:
+    """Return one run of IO500 in a job's log that is so long."""
+    waiting = "srun: job 4711 queued and waiting for resources\n"
+    return waiting * (size // len(waiting)) + _real("io500-sc25dev-debug-result_summary.txt")
+
+
+def _elbencho_run(name: str) -> Callable[[int], str]:
+    """Return what makes one run of elbencho with so many iterations."""
+
+    def made(size: int) -> str:
+        rows = _real(name).removeprefix(_ELBENCHO_HEADING)
+        count = max(1, size // len(rows))
+        for quote in ('"', r"\""):
+            rows = rows.replace(
+                f" {quote}-b{quote} ", f" {quote}-i{quote} {quote}{count}{quote} {quote}-b{quote} "
+            )
+        return rows * count
+
+    return made
+
+
+_ELBENCHO_HEADING = _real("elbencho-3.1-dirs-fpp-write-read-delete.csv").partition("\n")[0] + "\n"
 
 
 def ior_csv(size: int) -> str:
@@ -106,12 +132,6 @@ def fio_json(size: int) -> str:
     return text[:start] + ",\n".join([jobs] * turns) + text[end:]
 
 
-def elbencho_csv(size: int) -> str:
-    """Return a file to which elbencho appended so many runs."""
-    heading, _, rows = _real("elbencho-3.1-dirs-fpp-write-read-delete.csv").partition("\n")
-    return f"{heading}\n{rows * max(1, size // len(rows))}"
-
-
 def dlio_summary(size: int) -> str:
     """Return the summary of a run on so many hosts: its lists by host are all that grows."""
     value = json.loads((DATA / "dcp" / "foreign" / "dlio-both.summary.json").read_text("utf-8"))
@@ -122,7 +142,7 @@ def dlio_summary(size: int) -> str:
 
 
 def dcp_timing(size: int) -> str:
-    """Return a document with a thousandfold of ranks and so many operations."""
+    """Return a document of 256 ranks with so many operations."""
     value = json.loads((DATA / "dcp" / "w8-threads.json").read_text("utf-8"))
     ranks = 256
     value |= {"world_size": ranks, "nodes": ranks // 8}
@@ -157,20 +177,26 @@ class Made:
     is_json: bool = False
 
 
+_ELBENCHO = "elbencho-3.1-dirs-fpp-write-read-delete"
+
 DOCUMENTS = (
-    Made("ior-text", "runs", _repeated("ior-4.0-posix-fpp-2nodes-write-read-3reps.txt")),
-    Made("ior-text", "repetitions", ior_text_rows),
-    Made("ior-json", "repetitions", ior_json_rows, is_json=True),
-    Made("ior-json", "runs", _repeated("ior-4.0-posix-fpp-write-read-5reps.json")),
+    Made("ior-text", "runs", lambda size: _runs(size, _ior_text_run)),
+    Made("ior-text", "repetitions", _ior_text_run),
+    Made("ior-json", "runs", lambda size: _runs(size, _ior_json_run)),
+    Made("ior-json", "repetitions", _ior_json_run, is_json=True),
     Made("ior-csv", "repetitions", ior_csv),
-    Made("ior-rank-csv", "repetitions", ior_rank_csv),
-    Made("mdtest-text", "runs", _repeated("mdtest-4.0-dirs-and-files.txt")),
-    Made("io500-summary", "runs", _repeated("io500-sc25dev-debug-result_summary.txt")),
+    Made("ior-rank-csv", "ranks", ior_rank_csv),
+    Made("mdtest-text", "runs", lambda size: _runs(size, _mdtest_run)),
+    Made("io500-summary", "runs", lambda size: _runs(size, _io500_run)),
     Made("fio-json", "jobs", fio_json, is_json=True),
-    Made("elbencho-json", "runs", _repeated("elbencho-3.1-dirs-fpp-write-read-delete.json")),
-    Made("elbencho-csv", "runs", elbencho_csv),
+    Made("elbencho-json", "runs", lambda size: _runs(size, _elbencho_run(f"{_ELBENCHO}.json"))),
+    Made(
+        "elbencho-csv",
+        "runs",
+        lambda size: _ELBENCHO_HEADING + _runs(size, _elbencho_run(f"{_ELBENCHO}.csv")),
+    ),
     Made("dlio-summary", "hosts", dlio_summary, is_json=True),
-    Made("dcp-timing", "ranks and operations", dcp_timing, is_json=True),
+    Made("dcp-timing", "operations", dcp_timing, is_json=True),
 )
 
 
@@ -201,10 +227,10 @@ def measurements() -> Iterator[tuple[Made, list[tuple[Taken, Taken]]]]:
     """Yield for each kind of document what its parser took and what the language took, by size."""
     with tempfile.TemporaryDirectory() as folder:
         file = str(Path(folder) / "document")
-        for at, made in enumerate(DOCUMENTS):
+        for made in DOCUMENTS:
             found = []
             for size in SIZES:
-                _in_its_own_process("make", file, str(at), str(size * MEGABYTE))
+                _in_its_own_process("make", file, made.format, made.of, str(size * MEGABYTE))
                 plain = "loads" if made.is_json else "splitlines"
                 ours, theirs = (_in_its_own_process(how, file) for how in (made.format, plain))
                 found.append((Taken(**json.loads(ours)), Taken(**json.loads(theirs))))
@@ -227,8 +253,9 @@ def _peak() -> int:
 def main(how: str, file: str, *what: str) -> None:
     """Read a file as a format, or by `loads` or `splitlines`, and print what it took; or `make` it."""
     if how == "make":
-        at, size = map(int, what)
-        Path(file).write_text(DOCUMENTS[at].make(size), "utf-8")
+        format, of, size = what
+        made = next(each for each in DOCUMENTS if (each.format, each.of) == (format, of))
+        Path(file).write_text(made.make(int(size)), "utf-8")
         return
     before = _peak()
     body = Path(file).read_bytes()
