@@ -83,7 +83,7 @@ def parse(data: bytes) -> Record:
         data: The body as it was received.
 
     Raises:
-        UnreadableDocument: `empty`, `binary`, `unknown_format`, `mixed_formats`, or what the format's parser finds wrong.
+        UnreadableDocument: `empty`, `binary`, `unknown_format`, `mixed_formats`, or what its parser finds wrong.
     """
     document, held_environment = blanked(read(data))
     for known in FORMATS:

@@ -60,7 +60,7 @@ NUMBERS = {
     "mdtest-4.0-dirs-and-files.txt": r"^ +File \w+ +([0-9.]+) +([0-9.]+) +([0-9.]+)",
     "io500-sc25dev-debug-result_summary.txt": r"^\[RESULT\] +[\w-]+ +([0-9.]+)",
     "fio-3.33-seqwrite-4jobs-perjob.json": r'"(?:io_bytes|bw_bytes|runtime)" : ([1-9][0-9]*)',
-    "elbencho-3.1-dirs-fpp-write-read-delete.json": r'"last_done":\{"elapsed_time_ms":"([0-9]+)".*bytes\\/s":"([0-9]+)"',
+    "elbencho-3.1-dirs-fpp-write-read-delete.json": r'"last_done":\{"elapsed_time_ms":"([0-9]+)".*bytes..s":"([0-9]+)"',
     "w8-threads.json": r'"(?:bytes|bytes_total)": ([0-9]+)',
 }
 
