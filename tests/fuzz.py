@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz --seconds N --seed S`: reads changed files for so long, and stops at the first that breaks a rule.
+"""`python -m tests.fuzz --seconds N --seed S`: reads changed files, and stops at the first that breaks a rule.
 
 The changes and the rules are those of `tests/parsers/mutations.py`. A seed makes the same changes in the same order
 each time; the bytes that broke a rule are kept, to become a test.
@@ -44,7 +44,9 @@ def main(*, seconds: float, seed: int) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Read changed files until one breaks a rule, or the time is over.")
+    parser = argparse.ArgumentParser(
+        description="Read changed files until one breaks a rule, or the time is over."
+    )
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     sys.exit(main(**vars(parser.parse_args())))

@@ -295,8 +295,9 @@ def _shown(value: object) -> str:
 
 
 def cut(text: str) -> str:
-    """Return as much of somebody's text as may be repeated in a sentence."""
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+    """Return as much of somebody's text as may be repeated in a sentence, and no character that cannot be seen."""
+    shown = "".join(each if each.isprintable() else "\ufffd" for each in text[:_SHOWN_CHARACTERS])
+    return shown if len(text) <= _SHOWN_CHARACTERS else f"{shown}…"
 
 
 def _check_shape(at: int, operation: Operation) -> None:

@@ -524,6 +524,18 @@ def _check_summary(summary: Summary, rows: Sequence[Row]) -> None:
                 f"repetitions give {true:g}; the file was changed or damaged, so post the original.",
                 summary.place,
             )
+    least, mean, largest = summary.least, summary.mean, summary.largest
+    if (
+        least
+        and mean
+        and largest
+        and not least.value <= mean.value + 2 * mean.half <= largest.value + 4 * mean.half
+    ):
+        raise refusal(
+            "inconsistent_summary",
+            "has a mean that does not lie between its smallest and largest bandwidth; post the original.",
+            summary.place,
+        )
     totals = [row.total for row in rows if row.total is not None]
     if summary.seconds_mean is not None and len(totals) == len(rows):
         true = sum(totals) / len(totals)
@@ -646,14 +658,24 @@ def measurement(
             largest, least, mean = (
                 gb_per_second(each.value) for each in (summary.largest, summary.least, summary.mean)
             )
+            mean = min(max(mean, least), largest)
             median = mean if len(rows) <= 2 else min(max(rate.median or mean, least), largest)
             rate = Spread(mean=mean, median=median, min=least, max=largest)
         if (
             summary.seconds_mean
+            and summary.seconds_mean.value > 0
             and total is not None
-            and any(each.total and each.halves.total > 1e-5 for each in rows)
+            and all(each.total is not None for each in rows)
+            and any(each.halves.total > 1e-5 for each in rows)
         ):
-            total = total.model_copy(update={"mean": summary.seconds_mean.value})
+            # The mean has more digits than a row of a second or more, and lies between the shortest and the longest.
+            mean = summary.seconds_mean.value
+            total = Spread(
+                mean=mean,
+                median=mean if len(rows) == 1 else total.median,
+                min=min(mean, total.min or mean),
+                max=max(mean, total.max or mean),
+            )
     whole = described(
         run=run, test=test, operation=operation, setup=setup, repetitions=repetitions, rate=rate, total=total
     )

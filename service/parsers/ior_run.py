@@ -231,7 +231,7 @@ def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) 
             summary.place,
         )
     total = None
-    if planned is not None and summary.seconds_mean is not None:
+    if planned is not None and summary.seconds_mean is not None and summary.seconds_mean.value > 0:
         shortest, longest = (planned / (each.value * ior.MIB) for each in (largest, least))
         seconds = summary.seconds_mean
         allowed = seconds.half + 2e-3 * longest

@@ -442,7 +442,7 @@ def _row(cells: Sequence[str], number: int) -> _Row:
         raise refusal(
             "inconsistent_summary", "has zero for its largest rate, and not for the others.", _at(number)
         )
-    return _Row(number, largest, least, mean, deviation)
+    return _Row(number, largest, least, min(max(mean, least), largest), deviation)
 
 
 # From a run to measurements

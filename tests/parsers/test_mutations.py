@@ -149,3 +149,51 @@ def test_a_file_that_is_cut_off_anywhere_is_seen(name: str, end: str) -> None:
     data, original = content(name), parse(content(name))
     for length in range(0, data.index(end.encode()), 7):
         assert _is_seen(original, data[:length]), f"cut at {length}"
+
+
+# What a longer campaign found
+
+
+def _changed(name: str, *changes: tuple[str, str]) -> bytes:
+    text = FILES[name].decode()
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    return text.encode()
+
+
+def test_a_key_with_a_character_that_cannot_be_seen_is_named_without_it() -> None:
+    made = examine(_changed("w8-threads.json", ('"bytes_total"', '"byt\x7fes\u202e_total"')))
+    assert isinstance(made, UnreadableDocument)
+    assert "byt\ufffdes\ufffd_total" in made.detail
+
+
+def test_a_mean_beyond_the_largest_is_refused() -> None:
+    made = examine(
+        _changed(
+            "ior-4.0-posix-fpp-read-only-1rep.json", ('"bwMeanMIB": 2370.9191', '"bwMeanMIB": 2370.9195')
+        )
+    )
+    assert isinstance(made, UnreadableDocument)
+    assert made.code == "inconsistent_summary"
+
+
+def test_a_mean_time_of_zero_is_none() -> None:
+    name = "ior-2.10-posix-fpp-write-read-3reps.txt"
+    text = FILES[name].decode()
+    row = next(
+        line for line in text.splitlines() if line.startswith("read") and line.rstrip().endswith("EXCEL")
+    )
+    seconds = row.split()[-2]
+    made = examine(text.replace(row, row.replace(f" {seconds} ", f" {'0' * len(seconds)} ")).encode())
+    if not isinstance(made, UnreadableDocument):
+        assert (made.measurements or [])[1].total_seconds is None
+
+
+def test_the_mean_time_lies_between_the_shortest_and_the_longest() -> None:
+    # A row of a second or more has two decimals, its mean five.
+    for name in FILES:
+        made = examine(FILES[name])
+        for measurement in getattr(made, "measurements", None) or ():
+            total = measurement.total_seconds
+            assert total is None or total.min is None or total.min <= total.mean <= (total.max or 0)
