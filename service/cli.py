@@ -2,8 +2,10 @@
 
 import json
 import sys
+import time
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from enum import StrEnum
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 from zoneinfo import ZoneInfo
@@ -117,6 +119,14 @@ class Mode(StrEnum):
     ASYNC_SAVE = "async_save"
 
 
+class StorageCondition(StrEnum):
+    """The state of the storage during a run, as `parsers.run.Condition` has it."""
+
+    IDLE = "idle"
+    UNDER_READ_LOAD = "under_read_load"
+    DEGRADED = "degraded"
+
+
 class StorageKind(StrEnum):
     """Kinds of storage, in the words of the dcp-timing format."""
 
@@ -193,6 +203,64 @@ def convert(
     for note in notes:
         typer.echo(note, err=True)
     sys.stdout.write(text)
+
+
+@app.command()
+def submit(
+    files: Annotated[list[Path], typer.Argument(help="What benchmarks wrote, and dcp-timing documents.")],
+    scenario: Annotated[str, typer.Option(help="Name or id of the scenario that they are evidence for.")],
+    url: Annotated[str, typer.Option(help="Address of the service, such as http://127.0.0.1:8000.")],
+    storage_label: Annotated[str | None, typer.Option(help="Which storage was measured.")] = None,
+    condition: Annotated[
+        list[StorageCondition] | None,
+        typer.Option(help="The state of the storage meanwhile; may be repeated."),
+    ] = None,
+    note: Annotated[str | None, typer.Option(help="Anything worth keeping with the runs.")] = None,
+    ran_at: Annotated[str | None, typer.Option(help="When the runs took place, with a time zone.")] = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option(min=1, max=10_000_000, help="How many nodes took part, where a file says none."),
+    ] = None,
+) -> None:
+    """Post files to a service. Ends with 0 if all are stored, 1 if some were refused, 2 if it could not ask."""
+    import httpx
+
+    from service.submit import TIMEOUT, Fate, Submitter, Tags, Unreachable
+
+    for file in files:
+        if not file.is_file():
+            _fail(f"{file}: there is no such file.")
+    if ran_at is not None:
+        _instant("--ran-at", ran_at)
+    tags = Tags(storage_label, [str(one) for one in condition or ()], note, ran_at, nodes)
+    fates = []
+    try:
+        with httpx.Client(base_url=url, timeout=TIMEOUT) as client:
+            submitter = Submitter(
+                client,
+                wait=time.sleep,
+                tell=lambda line: typer.echo(line, err=True),
+                now=lambda: datetime.now(UTC),
+            )
+            scenario_id = submitter.scenario_id(scenario)
+            for at, file in enumerate(files, start=1):
+                if len(files) > 1:
+                    typer.echo(f"[{at}/{len(files)}] {file}, {file.stat().st_size} bytes", err=True)
+                outcome = submitter.submit(file, scenario_id=scenario_id, tags=tags)
+                typer.echo(outcome.text())
+                fates.append(outcome.fate)
+    except (Unreachable, httpx.InvalidURL) as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}.")
+    if Fate.REFUSED in fates:
+        raise typer.Exit(1)
+
+
+@app.command()
+def recorder() -> None:
+    """Print a recorder of checkpoint times: one file, to lie beside a training script, that needs torch alone."""
+    sys.stdout.write(resources.files("service").joinpath("recorder.py").read_text("utf-8"))
 
 
 def _bytes_of(file: Path) -> bytes:

@@ -34,6 +34,9 @@ LONGEST_WAIT_SECONDS = 120.0
 
 TIMEOUT = httpx.Timeout(60.0, connect=10.0, read=300.0)
 
+SHOWN_PARTS = 7
+"""More figures of one run than this are not printed in its line."""
+
 _BUSY = frozenset({429, 502, 503, 504})
 _PAGE_ITEMS = 200
 _MAX_PAGES = 10_000
@@ -218,10 +221,12 @@ class Submitter:
                     headers=sent if file is None else {**sent, "Content-Length": str(file.stat().st_size)},
                     content=None if file is None else _chunks(file),
                 )
+            except (httpx.UnsupportedProtocol, httpx.InvalidURL):
+                raise Unreachable(
+                    f"{self._client.base_url} is no address of a service, such as http://127.0.0.1:8000."
+                ) from None
             except httpx.TransportError as error:
                 trouble = f"{self._client.base_url} {_in_words(error)}"
-            except httpx.InvalidURL as error:
-                raise Unreachable(f"{self._client.base_url} is no address: {error}.") from None
             else:
                 if answer.is_redirect:
                     raise Unreachable(
@@ -310,8 +315,6 @@ def _in_words(error: httpx.TransportError) -> str:
         return f"cannot be connected to ({error})."
     if isinstance(error, httpx.TimeoutException):
         return "does not answer in time."
-    if isinstance(error, httpx.UnsupportedProtocol):
-        return "is no address of a service; it begins with http:// or https://."
     return f"broke the connection ({error or type(error).__name__})."
 
 
@@ -362,8 +365,11 @@ def figures(run: Json) -> str:
             else f" on {told['nodes']} node{'s' if told['nodes'] != 1 else ''}"
         )
         parts.append(f"{told.get('operation')} {rate}{nodes}".strip())
-    shown = parts[:1] + parts[1:7] + ([f"and {len(parts) - 7} more"] if len(parts) > 7 else [])
-    return ", ".join(shown)
+    return ", ".join(parts[:SHOWN_PARTS] + _more(len(parts) - SHOWN_PARTS))
+
+
+def _more(count: int) -> list[str]:
+    return [f"and {count} more"] if count > 0 else []
 
 
 def _rate(value: float | None, unit: str) -> str:
