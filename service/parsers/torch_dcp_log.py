@@ -55,6 +55,7 @@ class _Call:
     end_ns: int | None = None
     spent_seconds: float | None = None
     error: str | None = None
+    start_told: bool = False
 
     def holds(self, other: "_Call") -> bool:
         """Return whether another call, of the same checkpoint as far as both say, lies within this one."""
@@ -165,20 +166,22 @@ def _take(event: Json, calls: dict[tuple[int, object], _Call], file: LogFile, nu
     unix_time(at_ns * NANOSECONDS, file, number)
     name, checkpoint = str(event["func_name"]), event.get("checkpoint_id")
     call = calls.get(key := (rank, event.get("uuid") or (name, checkpoint)))
-    if call is None or (call.name != name) or (kind == "start" and event.get("uuid") is None):
+    if call is None or call.name != name or (kind == "start" and event.get("uuid") is None):
         call = calls[key] = _Call(
             name, None if checkpoint is None else str(checkpoint), rank, at_ns, file, number
         )
-    if kind == "exception":
+    if kind == "start":
+        call.start_ns, call.start_told = at_ns, True
+    elif kind == "exception":
         call.end_ns, call.error = at_ns, str(event.get("error") or "it ended with an exception")
-    elif kind == "end":
+    else:
         spent = event.get("times_spent")
         if isinstance(spent, bool) or not isinstance(spent, int | float):
             raise file.refusal(number, "`times_spent` should be a number of nanoseconds.")
         call.spent_seconds = seconds(str(spent), file, number, unit_seconds=NANOSECONDS)
         call.end_ns = at_ns
-        call.start_ns = min(call.start_ns, at_ns - int(spent))
-        call.file, call.line = file, number
+        if not call.start_told:
+            call.start_ns = at_ns - int(spent)
 
 
 def _rank_times(calls: Sequence[_Call], notes: list[str]) -> list[RankTimes]:
