@@ -141,9 +141,14 @@ class StorageKind(StrEnum):
 
 @app.command()
 def convert(
-    trainer: Annotated[Trainer, typer.Argument(help="Whose files they are.")],
+    trainer: Annotated[
+        Trainer, typer.Argument(metavar="TRAINER", help="Whose files they are: " + ", ".join(Trainer) + ".")
+    ],
     files: Annotated[
-        list[Path], typer.Argument(help="All files of one run: every rank's, where ranks have one.")
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="All files of one run: every rank's, where ranks have one; - for stdin."
+        ),
     ],
     run_id: Annotated[str | None, typer.Option(help="A name for the run.")] = None,
     nodes: Annotated[
@@ -207,7 +212,9 @@ def convert(
 
 @app.command()
 def submit(
-    files: Annotated[list[Path], typer.Argument(help="What benchmarks wrote, and dcp-timing documents.")],
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="What benchmarks wrote, and dcp-timing documents.")
+    ],
     scenario: Annotated[str, typer.Option(help="Name or id of the scenario that they are evidence for.")],
     url: Annotated[str, typer.Option(help="Address of the service, such as http://127.0.0.1:8000.")],
     storage_label: Annotated[str | None, typer.Option(help="Which storage was measured.")] = None,
