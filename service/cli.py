@@ -57,7 +57,10 @@ def openapi(
     if output is None:
         sys.stdout.write(text)
     else:
-        output.write_text(text, "utf-8")
+        try:
+            output.write_text(text, "utf-8")
+        except OSError as error:
+            _fail(f"{output}: {error.strerror}.")
 
 
 @app.command()

@@ -7,14 +7,18 @@ it with a RecursionError. Here each of these is a `JsonFault` that names the pla
 import json
 import math
 import re
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 MAX_DEPTH = 64
 
-_OVERFLOWS = re.compile(r"[eE]\+?\d{3,}|\d{300,}")
-"""What every number beyond the range of floats has in its text; few others do."""
+_OVERFLOWS = re.compile(r"[eE]\+?[0-9]{3,}|(?<![0-9])[0-9]{200,}")
+"""What every number beyond the range of floats has in its text; few others do. Two digits of exponent make 10**99,
+so 210 more before the point are needed; the look-behind keeps the search linear."""
+_LONGEST_INTEGER = 400
+"""Digits of an integer that is certainly beyond the range of floats; Python itself refuses thousands."""
 
 
 class JsonFault(ValueError):
@@ -71,8 +75,15 @@ def _refuse(_name: str) -> NoReturn:
     raise _Seen
 
 
+def _integer(digits: str) -> float:
+    if len(digits) <= _LONGEST_INTEGER:
+        return int(digits)
+    return -math.inf if digits.startswith("-") else math.inf
+
+
 _quick = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
-_slow = json.JSONDecoder(object_pairs_hook=_Pairs, parse_constant=_Constant)
+_slow = json.JSONDecoder(object_pairs_hook=_Pairs, parse_constant=_Constant, parse_int=_integer)
+_long = json.JSONDecoder(parse_int=_integer)
 
 
 def _repeats(key: str, value: object, before: object, repeatable: Collection[str]) -> bool:
@@ -98,8 +109,8 @@ def loads(text: str, *, finite: bool = True, repeatable: Collection[str] = ()) -
 
     Args:
         text: The whole document.
-        finite: Refuse a number too large for a float; without it, it is read as infinity, for a caller
-            who checks every number himself and can say more about it.
+        finite: Refuse a number too large for a float; without it, it is read as infinity (an integer of up to
+            thousands of digits as itself), for a caller who checks every number himself and can say more.
         repeatable: Keys that an object may hold again, if with an equal value: a flaw of some tools.
 
     Raises:
@@ -110,14 +121,13 @@ def loads(text: str, *, finite: bool = True, repeatable: Collection[str] = ()) -
         _check_depth(text)
     try:
         value = (_quick_with_repeats(repeatable) if repeatable else _quick).decode(text)
-    except _Seen:
-        _locate(text, repeatable)
     except json.JSONDecodeError as error:
         raise JsonFault(
             "not_json", f"Line {error.lineno}, column {error.colno}: {error.msg}.", line=error.lineno
         ) from None
-    except (RecursionError, ValueError) as error:  # ValueError: an integer of thousands of digits
-        raise JsonFault("not_json", f"The text cannot be read as JSON: {error}.") from None
+    except (_Seen, ValueError):  # ValueError: an integer of thousands of digits
+        _locate(text, repeatable, finite=finite)
+        value = _long.decode(text)
     if _SURROGATE.search(text):
         try:
             json.dumps(value, ensure_ascii=False).encode()
@@ -126,12 +136,13 @@ def loads(text: str, *, finite: bool = True, repeatable: Collection[str] = ()) -
                 "not_json", "A string holds half of a surrogate pair (U+D800 to U+DFFF)."
             ) from None
     if finite and _OVERFLOWS.search(text):
-        _locate(text, repeatable)
+        _locate(text, repeatable, finite=finite)
     return value
 
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
+"""The closing quote is optional so that a match never fails: each retry would read an unclosed string again."""
 
 
 def _check_depth(text: str) -> None:
@@ -142,7 +153,7 @@ def _check_depth(text: str) -> None:
             raise JsonFault("too_deep", f"The document nests deeper than {MAX_DEPTH} levels.")
 
 
-def _locate(text: str, repeatable: Collection[str]) -> None:
+def _locate(text: str, repeatable: Collection[str], *, finite: bool) -> None:
     """Raise the first fault that the quick reader cannot place, if there is one."""
     try:
         root = _slow.decode(text)
@@ -160,7 +171,7 @@ def _locate(text: str, repeatable: Collection[str]) -> None:
                     f"{name} is not a JSON number; leave out what is unknown.",
                     pointer=pointer(*place),
                 )
-            case float() if not math.isfinite(value):
+            case float() | int() if finite and not abs(value) <= sys.float_info.max:
                 raise JsonFault(
                     "non_finite_number", "The number is too large to be one.", pointer=pointer(*place)
                 )

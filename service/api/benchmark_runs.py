@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from service import parsers
 from service.api.bodies import StrictRoute, read_body
-from service.api.dependencies import RunId, ScenarioId, UseDatabase, UseSettings, now
+from service.api.dependencies import DIGITS, RunId, ScenarioId, UseDatabase, UseSettings, now
 from service.api.examples import UPLOADS
 from service.api.paging import Cursor, Limit, link_next, read_position, write_cursor
 from service.api.preconditions import IfMatch, IfNoneMatch, entity_tag, not_modified, required_version
@@ -66,6 +66,7 @@ RanAt = Annotated[
 Nodes = Annotated[
     int | None,
     Query(ge=1, le=10_000_000, description="How many nodes took part, where the file does not say."),
+    DIGITS,
 ]
 
 

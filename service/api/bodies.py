@@ -1,5 +1,6 @@
 """Reading bodies and the rest of the request by the rules: bounded, strict JSON, known parameters, known `Accept`."""
 
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
@@ -7,7 +8,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from starlette.datastructures import Headers
 
-from service.api.problems import Refused, summary
+from service.api.problems import MAX_ERRORS, Refused, summary
 from service.errors import Fault
 from service.strict_json import JsonFault, loads
 
@@ -124,8 +125,9 @@ def _takes_several(field: Any) -> bool:  # noqa: ANN401 - FastAPI's own class
 
 
 def _media_types(route: APIRoute) -> set[str]:
+    """Return what the route answers with; nothing where it says nothing, and any Accept will do."""
     media_type = getattr(getattr(route.response_class, "value", route.response_class), "media_type", None)
-    listed = {media_type or "application/json"}
+    listed = {media_type} if media_type else set()
     for status, response in route.responses.items():
         if int(status) < 300:
             listed |= set(response.get("content", {}))
@@ -134,20 +136,20 @@ def _media_types(route: APIRoute) -> set[str]:
 
 def _check_parameters(request: Request, known: dict[str, Any], several: set[str]) -> None:
     faults = []
-    names = [name for name, _ in request.query_params.multi_items()]
-    for name in dict.fromkeys(names):
+    times = Counter(name for name, _ in request.query_params.multi_items())
+    for name in times:
         if name not in known:
             listed = f"; there are {', '.join(known)}" if known else ""
             faults.append(Fault(name[:80], "unknown_parameter", f"There is no such parameter here{listed}."))
-        elif names.count(name) > 1 and name not in several:
+        elif times[name] > 1 and name not in several:
             faults.append(Fault(name, "repeated_parameter", "Give this parameter once."))
     if faults:
-        raise Refused("invalid-request", summary(faults), *faults)
+        raise Refused("invalid-request", summary(faults), *faults[:MAX_ERRORS])
 
 
 def _check_accept(request: Request, produced: list[str]) -> None:
     accept = request.headers.get("accept")
-    if not accept or ("*/*" in accept and "q=0" not in accept):
+    if not accept or not produced or ("*/*" in accept and "q=0" not in accept):
         return
     if not any(accepts(accept, media_type) for media_type in produced):
         raise Refused(

@@ -1,10 +1,12 @@
 """What routes ask for: the database, the settings, the clock, ids from the path."""
 
+import re
 from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import Depends, Path, Request
+from pydantic import BeforeValidator
 
 from service.settings import Settings
 from service.store.database import Database
@@ -25,7 +27,26 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+_UUID = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
+_DIGITS = re.compile(r"-?[0-9]{1,18}")
+
+
+def _written_as(pattern: re.Pattern[str], what: str) -> BeforeValidator:
+    """Refuse other ways of writing a value of the URL: braces round an id, `1_0`, `1.0`, `+1`."""
+
+    def check(value: object) -> object:
+        if isinstance(value, str) and not pattern.fullmatch(value):
+            raise ValueError(f"give {what}")
+        return value
+
+    return BeforeValidator(check)
+
+
+DIGITS = _written_as(_DIGITS, "a whole number in digits")
+"""Stands last in an annotation: the bounds before it stay those of a plain integer."""
+_ID = _written_as(_UUID, "an id as it was answered")
+
 UseDatabase = Annotated[Database, Depends(_database)]
 UseSettings = Annotated[Settings, Depends(_settings)]
-ScenarioId = Annotated[UUID, Path(description="The `id` of a scenario.")]
-RunId = Annotated[UUID, Path(description="The `id` of a benchmark run.")]
+ScenarioId = Annotated[UUID, _ID, Path(description="The `id` of a scenario.")]
+RunId = Annotated[UUID, _ID, Path(description="The `id` of a benchmark run.")]

@@ -36,7 +36,7 @@ GIVEN_STORAGE: dict[str, Any] = {
     },
 }
 
-SPECS = {
+SPECS: dict[str, dict[str, Any]] = {
     "sync": {"summary": "405B on 16,384 GPUs, synchronous saves of 60 s", "value": LLAMA_405B_SYNC},
     "async": {"summary": "The same, asynchronous saves that block for 5 s", "value": LLAMA_405B_ASYNC},
     "storage": {"summary": "70B on 1,024 GPUs: what a given storage system delivers", "value": GIVEN_STORAGE},
@@ -47,9 +47,19 @@ SCENARIOS = {
     for name, example in SPECS.items()
 }
 
+IOR_CSV = """\
+access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter
+write,1745.6908,873.2978,0.0064,32768.0000,2048.0000,0.0182,0.1099,0.0076,0.1100,6,0
+read,12831.5228,6424.8725,0.0001,32768.0000,2048.0000,0.0120,0.0149,0.0127,0.0150,6,0
+write,1975.5914,988.5693,0.0061,32768.0000,2048.0000,0.0128,0.0971,0.0078,0.0972,6,1
+read,5699.0246,2850.8640,0.0001,32768.0000,2048.0000,0.0309,0.0337,0.0319,0.0337,6,1
+write,288.9042,144.4689,0.0081,32768.0000,2048.0000,0.0522,0.6645,0.5345,0.6646,6,2
+read,3352.1330,1676.4712,0.0002,32768.0000,2048.0000,0.0357,0.0573,0.0544,0.0573,6,2
+"""
+
 UPLOADS = {
     "ior": {
-        "summary": "What `ior -O summaryFormat=JSON -O summaryFile=ior.json` wrote, as it is",
-        "value": "@ior.json",
+        "summary": "What `ior -O summaryFormat=CSV -O summaryFile=ior.csv` wrote, as it is",
+        "value": IOR_CSV,
     }
 }

@@ -17,6 +17,7 @@ from service.wire import Outgoing
 router = APIRouter(tags=["explanations"], route_class=StrictRoute)
 
 Accept = Annotated[str | None, Header(include_in_schema=False)]
+VARIES = {"Vary": "Accept"}
 AS_PAGE: dict[int | str, dict[str, Any]] = {200: {"content": {"text/html": {"schema": {"type": "string"}}}}}
 
 
@@ -84,11 +85,12 @@ async def list_problem_types() -> ProblemExplanationList:
 @router.get(
     "/problems/{type}", response_model_exclude_none=True, responses={**AS_PAGE, **describes(404, 406, 422)}
 )
-async def get_problem_type(type: str, accept: Accept = None) -> ProblemExplanation:
+async def get_problem_type(type: str, response: Response, accept: Accept = None) -> ProblemExplanation:
     """Say what a type of problem means and how to cure it; as a page where the caller prefers one."""
     found = _PROBLEMS.get(type)
     if found is None:
         raise NotFound(f"There is no problem type {type[:80]!r}; /problems lists them.")
+    response.headers.update(VARIES)
     return _page(accept, f"{found.status} {found.title}", [found.meaning, found.cure]) or found  # type: ignore[return-value]
 
 
@@ -101,11 +103,12 @@ async def list_doubt_codes() -> DoubtExplanationList:
 @router.get(
     "/doubts/{code}", response_model_exclude_none=True, responses={**AS_PAGE, **describes(404, 406, 422)}
 )
-async def get_doubt_code(code: str, accept: Accept = None) -> DoubtExplanation:
+async def get_doubt_code(code: str, response: Response, accept: Accept = None) -> DoubtExplanation:
     """Say what a doubt means and how to cure it; as a page where the caller prefers one."""
     if code not in set(DoubtCode):
         raise NotFound(f"There is no doubt {code[:80]!r}; /doubts lists them.")
     found = _doubt(DoubtCode(code))
+    response.headers.update(VARIES)
     return _page(accept, found.title, [found.meaning, found.effect, found.cure]) or found  # type: ignore[return-value]
 
 
@@ -123,5 +126,6 @@ def _page(accept: str | None, title: str, paragraphs: list[str]) -> Response | N
     body = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in paragraphs)
     return HTMLResponse(
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
-        f"<h1>{escape(title)}</h1>{body}</html>"
+        f"<h1>{escape(title)}</h1>{body}</html>",
+        headers=VARIES,
     )

@@ -2,16 +2,19 @@
 
 import logging
 import re
+from collections.abc import Iterable
 from uuid import uuid4
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api import problems
 
 log = logging.getLogger("stallbudget")
 
+_LISTS = (b"accept", b"content-encoding", b"if-match", b"if-none-match")
+"""Headers that hold a list, and mean the same on one line as on several."""
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,128}")
 
 
@@ -29,7 +32,12 @@ class EveryRequest:
         asked = Headers(scope=scope).get("x-request-id", "")
         request_id = asked if _WELL_FORMED.fullmatch(asked) else uuid4().hex
         without_body = scope["method"] == "HEAD"
-        scope = {**scope, "request_id": request_id, "method": "GET" if without_body else scope["method"]}
+        scope = {
+            **scope,
+            "headers": _on_one_line(scope["headers"]),
+            "request_id": request_id,
+            "method": "GET" if without_body else scope["method"],
+        }
         started = False
 
         async def send_on(message: Message) -> None:
@@ -43,6 +51,9 @@ class EveryRequest:
 
         try:
             await self.app(scope, receive, send_on)
+        except ClientDisconnect:
+            # Nobody is left to be answered, and nothing here is at fault.
+            log.info("request %s was given up by its sender", request_id)
         except Exception:
             log.exception("request %s failed", request_id)
             if started:
@@ -51,3 +62,18 @@ class EveryRequest:
                 Request(scope), "internal-error", "The service failed; its log has the request_id."
             )
             await failure(scope, receive, send_on)
+
+
+def _on_one_line(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
+    """Return the headers with each list that was sent on several lines on its first one."""
+    made: list[tuple[bytes, bytes]] = []
+    place: dict[bytes, int] = {}
+    for name, value in headers:
+        if name in place:
+            at = place[name]
+            made[at] = (name, made[at][1] + b", " + value)
+            continue
+        if name in _LISTS:
+            place[name] = len(made)
+        made.append((name, value))
+    return made

@@ -9,11 +9,12 @@ from uuid import UUID
 
 from fastapi import Query, Request, Response
 
+from service.api.dependencies import DIGITS
 from service.api.problems import Refused
 from service.errors import Fault
 from service.store.page import Position
 
-Limit = Annotated[int, Query(ge=1, le=200, description="How many at most.")]
+Limit = Annotated[int, Query(ge=1, le=200, description="How many at most."), DIGITS]
 Cursor = Annotated[
     str | None,
     Query(max_length=500, description="`next_cursor` of the page before; absent for the first page."),
@@ -66,9 +67,11 @@ def read_number(request: Request, cursor: str | None) -> int | None:
         return None
     try:
         (number,) = _parts(request, cursor)
-        return int(str(number)[:10])
     except ValueError:
         raise _unknown() from None
+    if type(number) is not int or not 0 < number < 2**31:  # what a column for it holds
+        raise _unknown()
+    return number
 
 
 def _parts(request: Request, cursor: str) -> list[object]:

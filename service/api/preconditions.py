@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Header, Response
 
 from service.api.problems import Refused
-from service.errors import Fault, Stale
+from service.errors import Fault
 
 IfMatch = Annotated[
     str | None,
@@ -40,27 +40,10 @@ def required_version(header: str | None) -> list[str] | None:
             "Send the ETag of what you read in If-Match.",
             Fault("If-Match", "missing", "The ETag of the resource, or * to take it as it is."),
         )
-    tags = _tags(header)
-    if "*" in tags:
+    if header.strip() == "*":
         return None
     # A weak tag never matches here: RFC 9110 compares strongly for If-Match.
-    return [tag[1:-1] for tag in tags if len(tag) > 1 and tag[0] == tag[-1] == '"']
-
-
-def required_revision(header: str | None) -> int | None:
-    """Return the revision that an If-Match header names; None for `*`.
-
-    Raises:
-        Refused: The header is missing (428).
-        Stale: It names no revision of ours, or several.
-    """
-    versions = required_version(header)
-    if versions is None:
-        return None
-    revisions = [int(version) for version in versions if version.isdecimal() and len(version) < 10]
-    if len(revisions) != 1:
-        raise Stale("If-Match names no revision of this resource; its ETag is the revision in quotes.")
-    return revisions[0]
+    return [tag[1:-1] for tag in _tags(header) if len(tag) > 1 and tag[0] == tag[-1] == '"']
 
 
 def not_modified(header: str | None, tag: str) -> Response | None:
@@ -68,6 +51,6 @@ def not_modified(header: str | None, tag: str) -> Response | None:
     if header is None:
         return None
     seen = [known.removeprefix("W/") for known in _tags(header)]
-    if "*" in seen or tag in seen:
+    if header.strip() == "*" or tag in seen:
         return Response(status_code=304, headers={"ETag": tag})
     return None

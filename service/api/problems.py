@@ -22,6 +22,10 @@ from service.wire import Absent, Outgoing
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_SECONDS = 2
+MAX_ERRORS = 100
+"""How many wrong places one answer lists: a body can hold tens of thousands."""
+MAX_NAME = 200
+"""How much of an unknown field's name an answer repeats."""
 
 log = logging.getLogger("stallbudget")
 
@@ -53,7 +57,7 @@ class Problem(Outgoing):
     request_id: str
     """The id of the request, as in its `X-Request-Id` header and in the service's log."""
     errors: list[ProblemError]
-    """Every wrong place; empty where the problem is not about a place."""
+    """Every wrong place, or the first hundred; empty where the problem is not about a place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +180,7 @@ def answer(
         type=f"/problems/{kind.name}",
         title=kind.title,
         status=kind.status,
-        detail=detail,
+        detail=detail.encode(errors="replace").decode(),  # a server may hand on a path with lone surrogates
         request_id=request_id_of(request),
         errors=[
             ProblemError(pointer=fault.pointer, code=fault.code, detail=fault.detail, line=fault.line)
@@ -250,13 +254,16 @@ async def _on_invalid_request(request: Request, error: Exception) -> Response:
         return answer(request, "not-found", f"There is nothing at {request.url.path[:200]}.")
     body_field = getattr(request.scope.get("route"), "body_field", None)
     model = body_field.field_info.annotation if body_field is not None else None
-    faults = list(_faults(found, model))
-    return answer(request, "invalid-request", summary(faults), faults)
+    listed = list(_faults(found[:MAX_ERRORS], model))
+    return answer(
+        request, "invalid-request", summary(listed, unlisted=max(len(found) - MAX_ERRORS, 0)), listed
+    )
 
 
-def summary(faults: Sequence[Fault]) -> str:
+def summary(faults: Sequence[Fault], *, unlisted: int = 0) -> str:
     """Return the first fault in words, and how many more there are."""
-    more = f" And {len(faults) - 1} more; see errors." if len(faults) > 1 else ""
+    count = len(faults) - 1 + unlisted
+    more = f" And {count} more; see errors." if count else ""
     return f"{faults[0].pointer}: {faults[0].detail}{more}"
 
 
@@ -266,7 +273,7 @@ _CODES = {"extra_forbidden": "unknown_field", "missing": "missing"}
 def _faults(found: Iterable[Mapping[str, Any]], model: Any) -> Iterable[Fault]:  # noqa: ANN401 - a type of any kind
     """Yield the faults of pydantic's errors, ours among them with their own places."""
     for item in found:
-        where, *place = item["loc"]
+        where, *place = (part[:MAX_NAME] if isinstance(part, str) else part for part in item["loc"])
         base = pointer(*place) if where == "body" else "-".join(str(part) for part in place[:1])
         if where == "header":
             base = base.title()

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Body, Path, Query, Request, Response
 from pydantic import StringConstraints, ValidationError
 
 from service.api.bodies import StrictRoute
-from service.api.dependencies import ScenarioId, UseDatabase, now
+from service.api.dependencies import DIGITS, ScenarioId, UseDatabase, now
 from service.api.examples import SCENARIOS
 from service.api.paging import Cursor, Limit, link_next, read_number, read_position, write_cursor
-from service.api.preconditions import IfMatch, IfNoneMatch, entity_tag, not_modified, required_revision
+from service.api.preconditions import IfMatch, IfNoneMatch, entity_tag, not_modified, required_version
 from service.api.problems import describes
 from service.api.sizings import Explain
-from service.errors import Fault, Unsatisfiable
+from service.errors import Fault, Stale, Unsatisfiable
 from service.sizing.size import size
 from service.sizing.sizing import Sizing
 from service.sizing.spec import ScenarioSpec
@@ -71,7 +71,9 @@ def sizing_of(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         Unsatisfiable: This version refuses the spec, or it has no answer.
     """
     try:
-        checked = ScenarioSpec.model_validate(spec.model_dump(exclude_unset=True, exclude_none=True))
+        checked = ScenarioSpec.model_validate(
+            spec.model_dump(exclude_unset=True, exclude_none=True, warnings=False)
+        )
     except ValidationError as error:
         raise Unsatisfiable(
             Fault(
@@ -97,12 +99,24 @@ def _checked(body: ScenarioCreate) -> ScenarioCreate:
     return body
 
 
-def _revision_seen(database: Database, scenario_id: UUID, if_match: str | None) -> int | None:
-    """Return the revision that If-Match names; what is not there is NotFound before a missing header is."""
+def _versions_seen(database: Database, scenario_id: UUID, if_match: str | None) -> list[str] | None:
+    """Return the versions that If-Match names; what is not there is NotFound before a missing header is."""
     if if_match is None:
         with database.read() as transaction:
             scenarios.require(transaction, id=scenario_id)
-    return required_revision(if_match)
+    return required_version(if_match)
+
+
+def _revision_among(versions: list[str] | None, scenario: Scenario) -> int | None:
+    """Return the scenario's revision where the versions name it, None where any will do; else raise Stale."""
+    if versions is None:
+        return None
+    if str(scenario.revision) not in versions:
+        raise Stale(
+            f"The scenario {scenario.id} is at revision {scenario.revision}, which If-Match does not name; its "
+            "ETag is the revision in quotes."
+        )
+    return scenario.revision
 
 
 @router.post(
@@ -161,9 +175,10 @@ def replace_scenario(
     if_match: IfMatch = None,
 ) -> Scenario:
     """Store what a scenario says from now on as its next revision; the earlier ones stay readable."""
-    if_revision = _revision_seen(database, scenario_id, if_match)
+    versions = _versions_seen(database, scenario_id, if_match)
     _checked(body)
     with database.begin() as transaction:
+        if_revision = _revision_among(versions, scenarios.get(transaction, id=scenario_id))
         scenario = scenarios.replace(
             transaction, id=scenario_id, at=now(), name=body.name, spec=body.spec, if_revision=if_revision
         )
@@ -179,8 +194,9 @@ def delete_scenario(
     runs: Annotated[Runs, Query(description="`delete` deletes its benchmark runs too.")] = Runs.KEEP,
 ) -> None:
     """Delete a scenario and its revisions; with `runs=delete` its benchmark runs too."""
-    if_revision = _revision_seen(database, scenario_id, if_match)
+    versions = _versions_seen(database, scenario_id, if_match)
     with database.begin() as transaction:
+        if_revision = _revision_among(versions, scenarios.get(transaction, id=scenario_id))
         scenarios.delete(transaction, id=scenario_id, if_revision=if_revision, with_runs=runs is Runs.DELETE)
 
 
@@ -213,7 +229,7 @@ def list_scenario_revisions(
 )
 def get_scenario_revision(
     scenario_id: ScenarioId,
-    revision: Annotated[int, Path(ge=1, le=2**31 - 1, description="Which revision, from 1.")],
+    revision: Annotated[int, Path(ge=1, le=2**31 - 1, description="Which revision, from 1."), DIGITS],
     response: Response,
     database: UseDatabase,
     if_none_match: IfNoneMatch = None,

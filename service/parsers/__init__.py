@@ -55,4 +55,6 @@ def parse(data: bytes) -> Record:
         if known.recognises(document):
             return known.parse(document)
     names = ", ".join(known.name for known in FORMATS)
-    raise UnreadableDocument("unknown_format", f"{looks_like(document)} Accepted are: {names}.")
+    raise UnreadableDocument(
+        "unknown_format", f"The document is of no known format: {looks_like(document)}; accepted are {names}."
+    )

@@ -21,6 +21,7 @@ from service.parsers.measurement import (
     Spread,
     spread,
 )
+from service.wire import EXACT_INTEGER_MAX
 
 MIB = 1 << 20
 KIB = 1 << 10
@@ -491,6 +492,22 @@ def _check_summary(summary: Summary, rows: Sequence[Row]) -> None:
             )
 
 
+def check_setup(setup: Setup, place: Place) -> None:
+    """Raise `no_io` for a test that moves nothing, `bad_number` for sizes or counts beyond reason."""
+    for said in (setup.ranks, setup.block_bytes, setup.transfer_bytes, setup.segments, setup.planned_bytes):
+        if said == 0:
+            raise refusal("no_io", "is of a test that moves no bytes; post one that does.", place)
+        if said is not None and said > EXACT_INTEGER_MAX:
+            raise refusal(
+                "bad_number", "is of a test whose sizes are beyond reason; post the original.", place
+            )
+    for said in (setup.nodes, setup.first_node_ranks, setup.repetitions):
+        if said is not None and said > EXACT_INTEGER_MAX:
+            raise refusal(
+                "bad_number", "is of a test whose counts are beyond reason; post the original.", place
+            )
+
+
 def check_calls(summary: Summary, transfer_bytes: int | None) -> None:
     """Raise `inconsistent_summary` where bandwidths and calls a second do not fit the transfer size."""
     for rate, calls in zip((summary.largest, summary.least, summary.mean), summary.calls, strict=True):
@@ -561,8 +578,7 @@ def measurement(
     Raises:
         UnreadableDocument: `inconsistent_row`, `inconsistent_summary`.
     """
-    if setup.ranks == 0 or setup.block_bytes == 0 or setup.transfer_bytes == 0 or setup.segments == 0:
-        raise refusal("no_io", "is of a test that moves no bytes; post one that does.", rows[0].place)
+    check_setup(setup, rows[0].place)
     repetitions: list[Repetition] = []
     short: list[int] = []
     for at, each in enumerate(rows):
@@ -752,29 +768,27 @@ def setup_doubts(operation: Operation, setup: Setup, *, tells_setup: bool = True
 
 def merged(doubts: Iterable[Doubt], measurements: int) -> list[Doubt]:
     """Return the doubts once each; one that all measurements share is told once, of the whole file."""
-    places: dict[tuple[DoubtCode, str], list[int | None]] = {}
+    places: dict[tuple[DoubtCode, str], dict[int | None, None]] = {}
     for each in doubts:
-        seen = places.setdefault((each.code, each.message), [])
-        if each.measurement not in seen:
-            seen.append(each.measurement)
+        places.setdefault((each.code, each.message), {})[each.measurement] = None
     told: list[Doubt] = []
     for (code, message), about in places.items():
         if None in about or len(about) == measurements:
-            about = [None]
+            about = {None: None}
         told += [Doubt(code=code, measurement=at, message=message) for at in about]
     return told
 
 
 # Lines that IOR prints between the others
 
-_WARNING = re.compile(r"(?:ior )?(WARNING|ERROR):?\s?", re.IGNORECASE)
+_WARNING = re.compile(r"(?:ior )?(?:WARNING|ERROR):")
 _STONEWALL_WARNING = re.compile(
     r"(?:ior )?WARNING:\s*(?:Expected aggregate file size|Stat\(\) of aggregate|Using actual aggregate"
     r" bytes moved|Maybe caused by deadline)",
     re.IGNORECASE,
 )
 _ACTUAL_BYTES = re.compile(r"Using actual aggregate bytes moved\s*=\s*(\S+)", re.IGNORECASE)
-_FSYNC_IGNORED = re.compile(r"WARNING:\s*fsync\(\).*Using value of 0", re.IGNORECASE)
+_FSYNC_IGNORED = re.compile(r"fsync\(\).*Using value of 0", re.IGNORECASE)
 _INCORRECT = re.compile(r"incorrect data on (?:read|write)|FAILED comparison of buffer", re.IGNORECASE)
 
 
@@ -809,7 +823,7 @@ def note(remarks: Remarks, line: str, number: int) -> bool:
     actual = _ACTUAL_BYTES.search(line)
     if actual:
         remarks.moved_bytes.append((number, count(actual[1], "the bytes moved", Place(line=number))))
-    elif _FSYNC_IGNORED.match(line):
+    elif _FSYNC_IGNORED.search(line):
         remarks.fsync_ignored = True
     elif not _STONEWALL_WARNING.match(line):
         remarks.warning_lines.append(number)

@@ -35,6 +35,8 @@ _RUN_TOGETHER = re.compile(r"\s{0,8}3\.[23]\.\d{1,3}(?:\+\w{1,10})?[A-Z][a-z]{2}
 def recognises(document: Document) -> bool:
     """Tell whether a line is the CSV's heading, or the document is what IOR 3.2 and 3.3 wrote instead."""
     text = document.text
+    if "MPI Coordinated Test" in text:
+        return False  # text output, which refuses to be mixed
     return (
         text.lstrip().startswith(_HEADING)
         or f"\n{_HEADING}" in text[:64_000]

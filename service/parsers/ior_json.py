@@ -5,7 +5,7 @@ can be put right with certainty is, each with a doubt that says so, and then the
 JSON of IOR 3.2 is broken beyond that.
 """
 
-import itertools
+import bisect
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +42,7 @@ _CELLS = {
 _HALF = 0.00005
 """IOR's JSON has four decimals."""
 
+_COMMAND_KEY = re.compile(r'"Command line"\s{0,4}:')
 _BARE_NAN = re.compile(r'([ \t]{0,40}"[A-Za-z ]{1,40}": )(?:-?nan|-?inf)(,? ?)')
 _STRING_LINE = re.compile(
     r'([ \t]{0,40}"(?:Command line|Machine|Began|testFileName|test filename|platform|hintsFileName'
@@ -54,8 +55,7 @@ _STRUCTURE = re.compile(r'"(?:[^"\\\n]|\\.)*"|[\[\]{}]')
 def recognises(document: Document) -> bool:
     """Tell whether the text holds the keys of IOR's JSON, whole or damaged."""
     text = document.text
-    squeezed = text if '"Command line":' in text else text.replace('"Command line" :', '"Command line":')
-    return '"Command line":' in squeezed and ('"Began"' in text or '"Version"' in text)
+    return bool(_COMMAND_KEY.search(text)) and ('"Began"' in text or '"Version"' in text)
 
 
 @dataclass(slots=True)
@@ -65,15 +65,13 @@ class _Mended:
     Attributes:
         log_lines: Lines that were dropped.
         string_lines: Lines of which a string was escaped.
-        cut: Whether the end was missing.
-        nan: Whether a bare nan was taken for an unknown figure.
+        cut: Lines at which the runs begin whose end was missing.
         remarks: What the dropped lines said.
     """
 
     log_lines: list[int] = field(default_factory=list)
     string_lines: list[int] = field(default_factory=list)
-    cut: bool = False
-    nan: bool = False
+    cut: set[int] = field(default_factory=set)
     remarks: Remarks = field(default_factory=Remarks)
 
 
@@ -89,7 +87,7 @@ def parse(document: Document) -> Record:
             measured; with the line or the pointer.
     """
     lines, had_environment = blanked(document.lines)
-    if "Command line used:" in document.text or "\nCommand line  " in document.text:
+    if "Command line used:" in document.text or "Command line  " in document.text:
         raise UnreadableDocument(
             "mixed_formats",
             "The file holds both text and JSON output of IOR; post each run in a file of its own.",
@@ -98,8 +96,10 @@ def parse(document: Document) -> Record:
     values = _values(lines, mended)
     made: list[Measurement] = []
     doubts: list[Doubt] = []
-    for at, value in enumerate(values):
-        run = _run(value, mended, root=() if len(values) == 1 else (at,))
+    moved = sorted(count for _, count in mended.remarks.moved_bytes)
+    for at, (start, value) in enumerate(values):
+        root = () if len(values) == 1 else (at,)
+        run = _run(value, root, moved, fsync_ignored=mended.remarks.fsync_ignored, cut=start in mended.cut)
         ior_run.take(at, run, made, doubts)
     if not made:
         raise UnreadableDocument(
@@ -112,7 +112,7 @@ def parse(document: Document) -> Record:
     if had_environment:
         doubts.append(ior.environment_removed())
     doubts += repetition_doubts(made)
-    version = values[0].get("Version")
+    version = values[0][1].get("Version")
     return Record(
         tool="ior",
         tool_version=version[:60] if isinstance(version, str) else None,
@@ -155,23 +155,20 @@ def _mending_doubts(mended: _Mended, runs: int) -> list[Doubt]:
 # From lines to values
 
 
-def _values(lines: list[str], mended: _Mended) -> list[dict[str, Any]]:
-    """Return the JSON objects that the lines hold, one a run.
+def _values(lines: list[str], mended: _Mended) -> list[tuple[int, dict[str, Any]]]:
+    """Return the JSON objects that the lines hold, one a run, each with the line before its first.
 
     Raises:
         UnreadableDocument: `not_json` and the other codes of `strict_json`, or `unsupported_version`.
     """
     try:
-        return [_object(_loads("\n".join(lines)))]
+        return [(0, _object(_loads("\n".join(lines))))]
     except strict_json.JsonFault as fault:
         if fault.code != "not_json":
             raise UnreadableDocument(
                 fault.code, fault.detail, line=fault.line, pointer=fault.pointer
             ) from None
-    values: list[dict[str, Any]] = []
-    for start, piece in _pieces(lines, mended):
-        values.append(_object(_mend(piece, start, mended)))
-    return values
+    return [(start, _object(_mend(piece, start, mended))) for start, piece in _pieces(lines, mended)]
 
 
 def _object(value: object) -> dict[str, Any]:
@@ -221,7 +218,7 @@ def _pieces(lines: list[str], mended: _Mended) -> list[tuple[int, list[str]]]:
 
 def _begins_run(lines: list[str], at: int) -> bool:
     """Tell whether the lines from an index on go on as the first keys of a run do."""
-    following = next((line for line in itertools.islice(lines, at, at + 20) if line.strip()), "")
+    following = next((line for line in lines[at : at + 20] if line.strip()), "")
     return '"Version"' in following or '"Began"' in following
 
 
@@ -250,12 +247,10 @@ def _mend(lines: list[str], start: int, mended: _Mended) -> Any:  # noqa: ANN401
             bare = _BARE_NAN.fullmatch(line.rstrip("\r"))
             if bare:
                 lines[at] = f"{bare[1]}null{bare[2]}"
-                mended.nan = True
-        if "\\" in line or line.count('"') > 4:
-            escaped = _escaped(line)
-            if escaped is not None and escaped != line:
-                lines[at] = escaped
-                mended.string_lines.append(start + at + 1)
+        escaped = _escaped(line)
+        if escaped is not None and escaped != line:
+            lines[at] = escaped
+            mended.string_lines.append(start + at + 1)
     text = "\n".join(lines)
     try:
         return _loads(text)
@@ -267,7 +262,7 @@ def _mend(lines: list[str], start: int, mended: _Mended) -> Any:  # noqa: ANN401
             except strict_json.JsonFault:
                 pass
             else:
-                mended.cut = True
+                mended.cut.add(start)
                 return value
         number = None if fault.line is None else fault.line + start
         raise UnreadableDocument(
@@ -359,15 +354,26 @@ def _agreed(known: int | None, said: int | None, path: _Path) -> int | None:
     return said if known is None else known
 
 
-def _run(value: dict[str, Any], mended: _Mended, *, root: _Path) -> ior_run.Run:
-    """Return the run that one object tells."""
+def _run(
+    value: dict[str, Any], root: _Path, moved: Sequence[int], *, fsync_ignored: bool, cut: bool
+) -> ior_run.Run:
+    """Return the run that one object tells.
+
+    Args:
+        value: The object.
+        root: Where it stands.
+        moved: Byte counts that dropped lines state, in rising order.
+        fsync_ignored: Whether a dropped line said that the back end has no fsync.
+        cut: Whether its end was missing.
+    """
     tests: list[ior_run.Test] = []
     summaries = _summaries(value, root)
     command = ior.command_line(value["Command line"] if isinstance(value.get("Command line"), str) else "")
     ids: set[int] = set()
     for at, test in enumerate(_part(value.get("tests"), list, (*root, "tests"))):
         path = (*root, "tests", at)
-        made = _test(_part(test, dict, path), at, path, summaries, command, mended)
+        made = _test(_part(test, dict, path), at, path, summaries, command, moved)
+        made.setup.fsync_ignored = fsync_ignored
         if made.id in ids:
             raise refusal("duplicate_test", f"is test {made.id} of one run a second time.", _place(*path))
         ids.add(made.id)
@@ -377,8 +383,8 @@ def _run(value: dict[str, Any], mended: _Mended, *, root: _Path) -> ior_run.Run:
             raise refusal("inconsistent_summary", f"sums up a test {id} that the file does not hold.", place)
     return ior_run.Run(
         tests=tests,
-        finished="Finished" in value and not mended.cut,
-        cut="the JSON ends before it is closed" if mended.cut else None,
+        finished="Finished" in value and not cut,
+        cut="the JSON ends before it is closed" if cut else None,
     )
 
 
@@ -440,19 +446,22 @@ def _test(
     path: _Path,
     summaries: _Summaries,
     command: ior.CommandLine,
-    mended: _Mended,
+    moved: Sequence[int],
 ) -> ior_run.Test:
     given = _integer(test, "TestID", path)
     id = at if given is None else given
     parameters = _part(test.get("Parameters", {}), dict, (*path, "Parameters"))
     options = _part(test.get("Options", {}), dict, (*path, "Options"))
-    of_test = {operation: entry for (of, operation), entry in summaries.items() if of == id}
+    of_test = {
+        operation: summaries[id, operation]
+        for operation in _OPERATIONS.values()
+        if (id, operation) in summaries
+    }
     setup = _setup(parameters, options, path, of_test, command)
-    setup.fsync_ignored = mended.remarks.fsync_ignored
     return ior_run.Test(
         id=id,
         setup=setup,
-        rows=_rows(_part(test.get("Results", []), list, (*path, "Results")), (*path, "Results"), mended),
+        rows=_rows(_part(test.get("Results", []), list, (*path, "Results")), (*path, "Results"), moved),
         summaries={
             operation: _statistics(summary, place) for operation, (summary, _, place) in of_test.items()
         },
@@ -500,15 +509,14 @@ def _setup(
             _place(*of_options, "access"),
         )
     setup.file_per_process = access if shared is None else bool(shared)
-    apis = {
-        ior.api_name(said): place
-        for said, place in (
-            (parameters.get("api"), (*of_parameters, "api")),
-            (options.get("api"), (*of_options, "api")),
-            *((summary.get("API"), (*place, "API")) for summary, _, place in summaries.values()),
-        )
-        if isinstance(said, str) and said.strip()
-    }
+    apis: dict[str | None, _Path] = {}
+    for said, place in (
+        (parameters.get("api"), (*of_parameters, "api")),
+        (options.get("api"), (*of_options, "api")),
+        *((summary.get("API"), (*place, "API")) for summary, _, place in summaries.values()),
+    ):
+        if isinstance(said, str) and said.strip():
+            apis.setdefault(ior.api_name(said), place)
     for name, place in apis.items():
         setup.api = name
         ior.refuse_no_io(setup, _place(*place), dry_run=False)
@@ -533,7 +541,7 @@ def _setup(
     return setup
 
 
-def _rows(results: list[Any], path: _Path, mended: _Mended) -> list[Row]:
+def _rows(results: list[Any], path: _Path, moved: Sequence[int]) -> list[Row]:
     """Return the rows: a flat list, or (3.3) a list for each repetition."""
     rows: list[Row] = []
     for at, item in enumerate(results):
@@ -541,14 +549,14 @@ def _rows(results: list[Any], path: _Path, mended: _Mended) -> list[Row]:
             rows += [
                 row
                 for place, each in enumerate(item)
-                if (row := _row(each, (*path, at, place), at, mended)) is not None
+                if (row := _row(each, (*path, at, place), at, moved)) is not None
             ]
-        elif (row := _row(item, (*path, at), None, mended)) is not None:
+        elif (row := _row(item, (*path, at), None, moved)) is not None:
             rows.append(row)
     return rows
 
 
-def _row(item: object, path: _Path, repetition: int | None, mended: _Mended) -> Row | None:
+def _row(item: object, path: _Path, repetition: int | None, moved: Sequence[int]) -> Row | None:
     result = _part(item, dict, path)
     if not isinstance(result.get("access"), str):
         raise refusal(
@@ -564,13 +572,14 @@ def _row(item: object, path: _Path, repetition: int | None, mended: _Mended) -> 
     if "mib" not in figures:
         raise refusal("bad_structure", "has no bwMiB; post the file as IOR wrote it.", _place(*path))
     made = ior.row(place=_place(*path), operation=operation, cells=figures, repetition=repetition)
-    return _with_stated_bytes(made, mended.remarks.moved_bytes)
+    return _with_stated_bytes(made, moved)
 
 
-def _with_stated_bytes(row: Row, stated: Sequence[tuple[int, int]]) -> Row:
-    """Return the row with the byte count from a dropped warning line that fits it, if one does."""
+def _with_stated_bytes(row: Row, stated: Sequence[int]) -> Row:
+    """Return the row with the byte count that dropped lines state for it, if one of them (rising) fits."""
     if row.total is None or not stated:
         return row
     measured = row.mib.value * ior.MIB * row.total.value
-    closest = min((count for _, count in stated), key=lambda count: abs(count - measured))
+    at = bisect.bisect(stated, measured)
+    closest = min(stated[max(0, at - 1) : at + 1], key=lambda count: abs(count - measured))
     return replace(row, moved_bytes=closest) if abs(closest - measured) <= 1e-3 * measured else row

@@ -21,9 +21,15 @@ def line_prefix(before: str) -> re.Pattern[str] | None:
     return re.compile(pattern.replace("stdout", "std(?:out|err|diag)"))
 
 
+def without_known_prefix(line: str) -> str:
+    """Return the line without what a known launcher puts before it."""
+    found = _KNOWN.match(line)
+    return line[found.end() :] if found else line
+
+
 def unprefixed(line: str, prefix: re.Pattern[str] | None) -> str:
     """Return the line without the prefix, where it has one."""
     if prefix is None:
         return line
-    found = prefix.match(line) or _KNOWN.match(line)
-    return line[found.end() :] if found else line
+    found = prefix.match(line)
+    return line[found.end() :] if found else without_known_prefix(line)

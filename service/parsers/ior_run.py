@@ -7,6 +7,9 @@ from service.parsers import ior
 from service.parsers.ior import Row, Setup, Summary, refusal
 from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Repetition, Spread
 
+_MOST_REPETITIONS = 10_000
+"""More than anybody asks for of a release that shows none of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Test:
@@ -19,6 +22,7 @@ class Test:
         summaries: IOR's statistics by operation, and whether it printed nan in them.
         ranks_seconds: The ranks' own times by operation, repetition and rank.
         incorrect_lines: Lines that tell of wrong data.
+        has_unplaced_bytes: Whether IOR stated bytes really moved that belong to no row.
         time_limit: Whether it might stop before all repetitions (`-T`).
         operations: What it must have measured, as far as that is known.
     """
@@ -29,6 +33,7 @@ class Test:
     summaries: Mapping[Operation, tuple[Summary, bool]]
     ranks_seconds: Mapping[Operation, Mapping[int, Mapping[int, float]]] = field(default_factory=dict)
     incorrect_lines: Sequence[int] = ()
+    has_unplaced_bytes: bool = False
     time_limit: bool = False
     operations: frozenset[Operation] = frozenset()
 
@@ -117,12 +122,14 @@ def _take_operation(
         if summary is not None and not nan:
             if run.has_rows:
                 lacks.missing.append(f"the {operation} rows of test {test.id} are missing")
-            return _from_summary(at, test, operation, summary), []
+            return _from_summary(at, test, operation, summary), _stonewalled(test)
         if limited:
             lacks.skipped = True
         elif test.rows or test.summaries:
             lacks.missing.append(f"test {test.id} has no {operation}")
         return None
+    if setup.repetitions is None:
+        lacks.missing.append(f"test {test.id} does not say how many repetitions were asked for")
     whole = not gap and len(rows) == (setup.repetitions or len(rows))
     if not whole and limited:
         lacks.skipped = True
@@ -172,6 +179,19 @@ def _lack_doubts(lacks: _Lacks) -> list[Doubt]:
     return doubts
 
 
+def _stonewalled(test: Test) -> list[Doubt]:
+    """Return the doubt that a time limit ended repetitions of which only statistics are known."""
+    if not (test.setup.may_stonewall or test.has_unplaced_bytes):
+        return []
+    return [
+        Doubt(
+            code=DoubtCode.STONEWALLED,
+            message="A time limit (-D) may have ended the repetitions, and this release does not say what "
+            "each moved; repeat without -D, or use IOR 3.3 or later.",
+        )
+    ]
+
+
 def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) -> Measurement:
     """Return a measurement of which the file has the statistics only, as from IOR 2.10.
 
@@ -182,30 +202,27 @@ def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) 
         UnreadableDocument: `no_results` for a table of nan, `inconsistent_summary`.
     """
     setup = test.setup
-    if (
-        summary.largest is None
-        or summary.least is None
-        or summary.mean is None
-        or setup.repetitions in (None, 0)
-    ):
+    if summary.largest is None or summary.least is None or summary.mean is None or setup.repetitions is None:
         raise refusal(
-            "no_results",
-            "has no figures that could be used; post the output of a finished run.",
-            summary.place,
+            "no_results", "has no figures that could be used; post a finished run's.", summary.place
+        )
+    if not 0 < setup.repetitions <= _MOST_REPETITIONS:
+        raise refusal(
+            "bad_number", "is of a test with no repetitions, or too many to be true.", summary.place
         )
     largest, least, mean = summary.largest, summary.least, summary.mean
-    ior.check_calls(summary, setup.transfer_bytes)
+    ior.check_setup(setup, summary.place)
     for each in (largest, least, mean):
         if not 0 < each.value < 1e10:
             raise refusal("bad_number", f"has a bandwidth of {each.value:g} MiB/s.", summary.place)
+    ior.check_calls(summary, setup.transfer_bytes)
     if not least.value - 0.01 <= mean.value <= largest.value + 0.01:
         raise refusal(
             "inconsistent_summary",
             "has a mean that does not lie between its smallest and largest bandwidth; post the original.",
             summary.place,
         )
-    assert setup.repetitions is not None  # noqa: S101 - refused above, said again for the type checker
-    planned = setup.planned_bytes if not setup.may_stonewall else None
+    planned = None if _stonewalled(test) else setup.planned_bytes
     if planned is not None and setup.block_bytes and planned % (setup.block_bytes * (setup.ranks or 1)):
         raise refusal(
             "contradictory_setup",
@@ -232,7 +249,7 @@ def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) 
         test=test.id,
         operation=operation,
         setup=setup,
-        repetitions=[Repetition(bytes=planned)] * min(setup.repetitions, 100_000),
+        repetitions=[Repetition(bytes=planned)] * setup.repetitions,
         rate=Spread(
             mean=rates[0], median=rates[0] if setup.repetitions <= 2 else None, min=rates[1], max=rates[2]
         ),

@@ -13,7 +13,7 @@ from service.parsers import ior, ior_run
 from service.parsers.document import Document
 from service.parsers.environment import blanked
 from service.parsers.ior import Figure, Place, Remarks, Row, Setup, Summary, refusal
-from service.parsers.ior_prefix import line_prefix, unprefixed
+from service.parsers.ior_prefix import line_prefix, unprefixed, without_known_prefix
 from service.parsers.measurement import (
     Doubt,
     DoubtCode,
@@ -70,6 +70,7 @@ class _Test:
     summaries: dict[Operation, _SummaryRow] = field(default_factory=dict)
     incorrect_lines: list[int] = field(default_factory=list)
     fsync_ignored: bool = False
+    has_unplaced_bytes: bool = False
     rank_times: dict[tuple[Operation, int], dict[int, list[float | None]]] = field(default_factory=dict)
 
 
@@ -81,8 +82,10 @@ class _Run:
     line: int
     command: str = ""
     tests: list[_Test] = field(default_factory=list)
+    by_id: dict[int, _Test] = field(default_factory=dict)
     finished: bool = False
     cut_line: int | None = None
+    fsync_ignored: bool = False
     warning_lines: list[int] = field(default_factory=list)
 
 
@@ -112,6 +115,7 @@ class _Walk:
         self.section = "outside"  # outside, head, options, rows, summary
         self.columns: list[str] = []
         self.prefix: re.Pattern[str] | None = None
+        self.before = Remarks()
 
     @property
     def run(self) -> _Run:
@@ -119,8 +123,12 @@ class _Walk:
 
     def test(self, line: int) -> _Test:
         if not self.run.tests:
-            self.run.tests.append(_Test(0, line))
+            self.add_test(_Test(0, line))
         return self.run.tests[-1]
+
+    def add_test(self, test: _Test) -> None:
+        self.run.tests.append(test)
+        self.run.by_id[test.id] = test
 
     def take(self, received: str, number: int) -> None:
         """Take in the next line."""
@@ -129,6 +137,8 @@ class _Walk:
             self.begin_run(received, banner, number)
             return
         if self.section == "outside":
+            # IOR checks its options, and warns of them, before it prints the banner.
+            ior.note(self.before, without_known_prefix(received).strip(), number)
             return
         line = unprefixed(received, self.prefix).rstrip()
         text = line.strip()
@@ -136,6 +146,7 @@ class _Walk:
             return
         if _END_OF_RUN.match(text):
             self.structural()
+            self.leave_test()
             self.run.finished = True
             self.section = "outside"
         elif text.startswith(("access,bw(MiB/s)", '"Command line":')):
@@ -188,7 +199,7 @@ class _Walk:
         timed = _RANK_TIME.match(text)
         if timed is None:
             return False
-        test = next((test for test in self.run.tests if test.id == int(timed[1])), None)
+        test = self.run.by_id.get(int(timed[1]))
         if test is not None:
             ranks = test.rank_times.setdefault((_OPERATIONS[timed[5]], int(timed[2])), {})
             ranks.setdefault(int(timed[3]), [None, None])[timed[6] == "close stop"] = float(timed[4])
@@ -206,31 +217,42 @@ class _Walk:
     def begin_run(self, received: str, banner: re.Match[str], number: int) -> None:
         before = received[: banner.start()]
         self.prefix = line_prefix(before)
-        self.runs.append(_Run(version=banner[1], line=number))
+        self.leave_test()
+        run = _Run(version=banner[1], line=number, fsync_ignored=self.before.fsync_ignored)
+        run.warning_lines += self.before.warning_lines
+        self.runs.append(run)
+        self.before = Remarks()
         self.remarks = Remarks()
         self.section = "head"
 
+    def leave_test(self) -> None:
+        """Note byte counts that belong to no row, as IOR 2.10 prints them."""
+        if self.runs and self.run.tests and self.remarks.moved_bytes:
+            self.run.tests[-1].has_unplaced_bytes = True
+        self.remarks.moved_bytes = []
+
     def begin_test(self, id: int, number: int) -> None:
         self.structural()
+        self.leave_test()
         tests = self.run.tests
         if tests and tests[-1].id == id and not tests[-1].rows and not tests[-1].options:
             return
-        if any(test.id == id for test in tests):
+        if id in self.run.by_id:
             raise refusal(
                 "duplicate_test",
                 f"begins test {id} of one run a second time; post one whole file.",
                 Place(line=number),
             )
-        tests.append(_Test(id, number))
+        self.add_test(_Test(id, number))
         self.section = "head"
 
     def begin_rows(self, text: str, number: int) -> None:
         columns = text.split()
-        if "total(s)" not in columns or columns[0] != "access" or len(set(columns)) != len(columns):
+        if not {"bw(MiB/s)", "total(s)"} <= set(columns) or len(set(columns)) != len(columns):
             raise refusal(
                 "unknown_columns",
-                "heads a table of results that lacks the column total(s) or has one twice; post IOR's own "
-                "output.",
+                "heads a table of results that lacks bandwidth or total time, or has a column twice; post "
+                "IOR's own output.",
                 Place(line=number),
             )
         self.test(number).heading = columns
@@ -243,11 +265,10 @@ class _Walk:
             if key.rstrip() in ("Command line", "Command line used"):
                 self.run.command = self.run.command or value.strip()
         elif self.section == "options":
-            # 2.10 and 3.0 write `key = value`, which may hold a colon; the later ones `key : value`.
-            key, colon, value = text.partition("=" if line.startswith(("\t", " ")) else ":")
-            if not colon:
-                key, colon, value = text.partition(":")
-            if colon:
+            # 2.10 and 3.0 write `key = value`, the later ones `key : value`; values may hold either sign.
+            separator = min(("=", ":"), key=lambda sign: text.find(sign) % (len(text) + 1))
+            key, found, value = text.partition(separator)
+            if found:
                 self.option(key.strip().lower(), value.strip(), number)
         elif self.section == "rows":
             if text.partition(" ")[0] in _OPERATIONS or text.partition("\t")[0] in _OPERATIONS:
@@ -315,9 +336,11 @@ class _Walk:
         if operation is None:
             return
         place = Place(line=number)
-        if cells[-1] == "EXCEL":
-            cells.pop()
         columns = self.columns
+        if self.run.version.startswith("2.") and "Mean(s)" in columns and cells[-1] == "EXCEL":
+            # With -v it adds columns whose headings hold spaces.
+            columns = columns[: columns.index("Mean(s)") + 1]
+            cells = cells[: min(len(cells) - 1, len(columns))]
         if len(cells) > len(columns) and columns[-2:] == ["API", "RefNum"]:
             # Old releases print the back end's version behind its name.
             cells = [*cells[: len(columns) - 2], " ".join(cells[len(columns) - 2 : -1]), cells[-1]]
@@ -338,7 +361,7 @@ class _Walk:
         test = self.test(number)
         if "Test#" in named:
             id = ior.count(named["Test#"], "Test#", place)
-            found = next((test for test in self.run.tests if test.id == id), None)
+            found = self.run.by_id.get(id)
             if found is None:
                 raise refusal(
                     "inconsistent_summary",
@@ -374,6 +397,7 @@ def _scripted_tests_together(runs: list[_Run]) -> list[_Run]:
                 last.tests.append(test)
             last.finished, last.cut_line = run.finished, run.cut_line
             last.warning_lines += run.warning_lines
+            last.fsync_ignored |= run.fsync_ignored
         else:
             joined.append(run)
     return joined
@@ -385,13 +409,15 @@ def _human_bytes(text: str) -> int | None:
     return int(found[1]) * _UNITS[found[2]] if found else None
 
 
-def _setup(test: _Test, command: ior.CommandLine) -> Setup:
+def _setup(test: _Test, command: ior.CommandLine, *, fsync_ignored: bool) -> Setup:
     """Return how a test was set up, from its options, its summary and the command line.
 
     Raises:
         UnreadableDocument: `contradictory_setup`, `bad_number`, `no_io`.
     """
-    setup = Setup(fsync=command.fsync, fsync_ignored=test.fsync_ignored, may_stonewall=command.deadline)
+    setup = Setup(
+        fsync=command.fsync, fsync_ignored=fsync_ignored or test.fsync_ignored, may_stonewall=command.deadline
+    )
 
     def said(key: str) -> str | None:
         return test.options[key][0] if key in test.options else None
@@ -534,6 +560,7 @@ def parse(document: Document) -> Record:
     walk = _Walk()
     for number, line in enumerate(lines, start=1):
         walk.take(line, number)
+    walk.leave_test()
     runs = _scripted_tests_together(walk.runs)
     made: list[Measurement] = []
     doubts: list[Doubt] = []
@@ -541,10 +568,11 @@ def parse(document: Document) -> Record:
         ior_run.take(at, _told(run), made, doubts)
     if not made:
         last = runs[-1]
+        why = f" (line {last.warning_lines[0]} tells why)" if last.warning_lines else ""
         raise UnreadableDocument(
             "no_results",
-            "No repetition of a write or read had finished when this IOR output ended; post the output of "
-            "a whole run.",
+            f"No repetition of a write or read had finished when this IOR output ended{why}; post that of a "
+            "whole run.",
             line=last.warning_lines[0] if last.warning_lines else last.line,
         )
     if len(runs) > 1:
@@ -572,7 +600,7 @@ def _told(run: _Run) -> ior_run.Run:
     command = ior.command_line(run.command)
     tests: list[ior_run.Test] = []
     for test in run.tests:
-        setup = _setup(test, command)
+        setup = _setup(test, command, fsync_ignored=run.fsync_ignored)
         tests.append(
             ior_run.Test(
                 id=test.id,
@@ -581,6 +609,7 @@ def _told(run: _Run) -> ior_run.Run:
                 summaries={operation: _statistics(row) for operation, row in test.summaries.items()},
                 ranks_seconds={operation: _rank_seconds(test, operation, setup) for operation in Operation},
                 incorrect_lines=test.incorrect_lines,
+                has_unplaced_bytes=test.has_unplaced_bytes,
                 time_limit=command.time_limit,
                 operations=command.operations,
             )

@@ -1,6 +1,6 @@
-"""What a document that no parser recognises looks like, as a sentence for the one who posted it.
+"""What a document that no parser recognises looks like, as a clause for the one who posted it.
 
-The sentence never quotes the document: it may hold anything.
+It never quotes the document: it may hold anything.
 """
 
 import re
@@ -11,57 +11,60 @@ _HEAD = 64_000
 """Characters that are looked at: what a file is shows early."""
 
 _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
-    (re.compile(pattern, re.MULTILINE), sentence)
-    for pattern, sentence in (
+    (re.compile(pattern, re.MULTILINE), clause)
+    for pattern, clause in (
         (
             r"^\s{0,20}<(?:!DOCTYPE|html|\?xml)",
-            "It looks like a web page or XML; post the benchmark's own output.",
+            "it looks like a web page or XML; post the benchmark's own output",
         ),
-        (r"mdtest-\S{1,30} was launched with", "It looks like mdtest output, which is not read here."),
-        (r"^rank,items,rate-", "It looks like mdtest's details by rank, which are not read here."),
-        (r"^\[RESULT\]\s", "It looks like an IO500 summary, which is not read here."),
-        (r"^ISO date,label,path type,", "It looks like elbencho's CSV, which is not read here."),
-        (r"^OPERATION\s{1,20}RESULT TYPE", "It looks like elbencho's table, which is not read here."),
-        (r'"phase_type"\s?:', "It looks like elbencho's JSON, which is not read here."),
-        (r'"fio version"\s?:', "It looks like fio's JSON, which is not read here."),
+        (r"mdtest-\S{1,30} was launched with", "it looks like mdtest output, which is not read here"),
+        (r"^rank,items,rate-", "it looks like mdtest's details by rank, which are not read here"),
+        (r"^\[RESULT\]\s", "it looks like an IO500 summary, which is not read here"),
+        (r"^ISO date,label,path type,", "it looks like elbencho's CSV, which is not read here"),
+        (r"^OPERATION\s{1,20}RESULT TYPE", "it looks like elbencho's table, which is not read here"),
+        (r'"phase_type"\s?:', "it looks like elbencho's JSON, which is not read here"),
+        (r'"fio version"\s?:', "it looks like fio's JSON, which is not read here"),
         (
             r"^(?:\S{1,80}: \(g=\d|fio-\d|\d;fio-\d)",
-            "It looks like fio's text or terse output, which is not read here.",
+            "it looks like fio's text or terse output, which is not read here",
+        ),
+        (
+            r"^\"?access\"?[;\t]\"?bw\(MiB/s\)",
+            "it looks like IOR's CSV saved again with other separators; post the file as IOR wrote it",
         ),
         (
             r"^\s{0,40}access\s{1,20}bw\(MiB/s\)|^Summary of all tests:",
-            "It looks like a part of IOR's output without the line `IOR-…: MPI Coordinated Test of "
-            "Parallel I/O` that begins it; post the whole.",
+            "it looks like a part of IOR's output without the line `IOR-…: MPI Coordinated Test of "
+            "Parallel I/O` that begins it; post the whole",
         ),
         (
             r"^(?:ior )?ERROR: .{0,400}\(\w{1,40}\.c:\d",
-            "It looks like an IOR run that ended with an error before it measured anything; cure that first.",
+            "it looks like an IOR run that ended with an error before it measured anything; cure that first",
         ),
         (
             r"MPI_INIT|MPI_Init|MPI_ABORT|mpirun|PMIx",
-            "It looks like messages of an MPI launcher, without an IOR run.",
+            "it looks like messages of an MPI launcher, without an IOR run",
         ),
-        (r"SLURM_|^slurmstepd:|^srun:|^sbatch:", "It looks like a SLURM job's log, without an IOR run."),
-        (r"^#!", "It looks like a script; post what it prints."),
-        (r"^%PDF|^{\\rtf", "It looks like a formatted document; post plain text."),
+        (r"SLURM_|^slurmstepd:|^srun:|^sbatch:", "it looks like a SLURM job's log, without an IOR run"),
+        (r"^#!", "it looks like a script; post what it prints"),
+        (r"^%PDF|^{\\rtf", "it looks like a formatted document; post plain text"),
     )
 )
 
 
 def looks_like(document: Document) -> str:
-    """Return a sentence on what the document seems to be and what to do."""
+    """Return a clause on what the document seems to be, and what to do about it."""
     head = document.text[:_HEAD]
-    for pattern, sentence in _KINDS:
+    for pattern, clause in _KINDS:
         if pattern.search(head):
-            return f"The document is of no known format. {sentence}"
+            return clause
     value = document.json
     if isinstance(value, dict):
-        return "The document is JSON of an unknown kind: it has not the keys of any known benchmark's output."
+        return "it is JSON of an unknown kind, without the keys of any known benchmark's output"
     if isinstance(value, list):
-        return "The document is a JSON list, which no known benchmark writes; post the tool's own object."
+        return "it is a JSON list, which no known benchmark writes; post the tool's own object"
     fault = document.json_fault
     if fault is not None and head.lstrip()[:1] in ("{", "["):
-        return (
-            f"The document begins as JSON and cannot be read ({fault.detail}) nor recognised; post it whole."
-        )
-    return "The document is of no known format; it looks like plain text without a benchmark's results."
+        place = "" if fault.line is None else f" from line {fault.line} on"
+        return f"it begins as JSON and cannot be read{place}; post it whole"
+    return "it looks like plain text without a benchmark's results"

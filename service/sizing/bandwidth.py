@@ -66,9 +66,13 @@ def persist_bandwidth_for_lag(
     return max(checkpoint_bytes / interval_seconds * headroom, checkpoint_bytes / durable_lag_seconds) / GB
 
 
-def durable_lag(*, checkpoint_bytes: float, write_gb_per_second: float) -> float:
-    """Return how long a save of that bandwidth takes to become durable. [s]"""
-    return checkpoint_bytes / (write_gb_per_second * GB)
+def durable_lag(*, interval_seconds: float, headroom: float) -> float:
+    """Return how long a save takes to become durable at the bandwidth of `persist_bandwidth`. [s]
+
+    ``S / (S / T * headroom) = T / headroom``: the bytes cancel, and with them a rounding that could make the
+    lag longer than the interval.
+    """
+    return interval_seconds / headroom
 
 
 def read_bytes(*, checkpoint_bytes: float, read_amplification: float) -> float:

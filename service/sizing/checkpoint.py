@@ -49,13 +49,14 @@ def skew_of_largest(*, largest_shard_bytes: float, checkpoint_bytes: float, writ
     return largest_shard_bytes / (checkpoint_bytes / writers)
 
 
-def largest_node_share(*, checkpoint_bytes: float, nodes: int, skew: float) -> float:
+def largest_node_share(*, checkpoint_bytes: float, nodes: int, writers: int, skew: float) -> float:
     """Return an upper bound of what the node with most to write holds. [B]
 
-    Every rank of that node is taken to hold the largest shard, since the layout is not known; no node
-    holds more than the whole checkpoint.
+    Every rank of that node is taken to hold the largest shard, since the layout is not known. Where fewer
+    ranks write than there are nodes, the node of a writer holds a shard and others nothing. No node holds more
+    than the whole checkpoint.
     """
-    return min(checkpoint_bytes / nodes * skew, checkpoint_bytes)
+    return min(checkpoint_bytes / min(nodes, writers) * skew, checkpoint_bytes)
 
 
 def file_count(*, writers: int, files_per_writer: int) -> int:

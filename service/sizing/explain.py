@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from service.sizing import presets
+from service.sizing.checkpoint import largest_node_share
 from service.sizing.formulas import REGISTER
 from service.sizing.sizing import (
     Cost,
@@ -34,6 +35,8 @@ class _Job(NamedTuple):
     spec: ScenarioSpec
     sizing: Sizing
     skew: float
+    even: str | None
+    node_share_bytes: float
     headroom: float
     buffers: int
     is_async: bool
@@ -80,6 +83,8 @@ def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
         spec=spec,
         sizing=sizing,
         skew=skew,
+        even=EVEN if shards.skew is None and shards.largest_shard_bytes is None else None,
+        node_share_bytes=largest_node_share(checkpoint_bytes=total, nodes=nodes, writers=writers, skew=skew),
         headroom=spec.save.headroom or 2.5,
         buffers=spec.save.staging_buffers or 1,
         is_async=spec.save.mode is SaveMode.ASYNC,
@@ -101,7 +106,10 @@ def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
         lines.add(
             "#/read/required_gb_per_second",
             "read_bandwidth",
-            {"read_bytes": sizing.read.bytes, "target_seconds": spec.restore.target_seconds},
+            {
+                "read_bytes": total * spec.restore.read_amplification,
+                "target_seconds": spec.restore.target_seconds,
+            },
         )
         lines.add(
             "#/read/per_node_gb_per_second",
@@ -168,7 +176,7 @@ def _checkpoint(lines: _Lines, job: _Job) -> None:
             "#/checkpoint/largest_shard_bytes",
             "largest_shard",
             {**total, "writers": block.writers, "skew": job.skew},
-            EVEN if spec.shards.skew is None else None,
+            job.even,
         )
     lines.add(
         "#/checkpoint/nodes",
@@ -235,13 +243,15 @@ def _interval(
     block: Interval,
     blocking_seconds: float,
     durable_lag_seconds: float | None,
+    *,
+    stall_is_delivered: bool = False,
 ) -> None:
     """Explain an interval block: of the sizing, or of what is delivered."""
     save = job.spec.save
     inputs = {"blocking_seconds": blocking_seconds, "mtbf_seconds": job.mtbf_seconds}
     if block.rule is IntervalRule.FIXED:
         lines.add(f"{at}/interval/seconds", "given", {"interval.seconds": job.spec.interval.seconds})
-    elif save.overhead_fraction is not None and (at == "#" or job.is_async):
+    elif save.overhead_fraction is not None and not stall_is_delivered:
         lines.add(
             f"{at}/interval/seconds",
             f"{block.rule}_interval_at_overhead",
@@ -284,7 +294,7 @@ def _blocking(lines: _Lines, job: _Job) -> None:
     lines.add(
         "#/blocking/overhead_fraction",
         "ratio",
-        {"part": sizing.blocking.seconds, "whole": sizing.interval.seconds},
+        {"blocking.seconds": sizing.blocking.seconds, "interval.seconds": sizing.interval.seconds},
     )
 
 
@@ -345,7 +355,7 @@ def _write(lines: _Lines, job: _Job) -> None:
             lines.add(
                 "#/write/durable_lag_seconds",
                 "durable_lag",
-                {**total, "write_gb_per_second": block.required_gb_per_second},
+                {"interval_seconds": sizing.interval.seconds, "headroom": job.headroom},
                 "The save drains at the required bandwidth.",
             )
     else:
@@ -359,13 +369,19 @@ def _write(lines: _Lines, job: _Job) -> None:
         LAST_NODE_FULL,
     )
     lines.add(
-        "#/write/per_writer_gb_per_second", "share", {**required, "holders": sizing.checkpoint.writers}, EVEN
+        "#/write/per_writer_gb_per_second",
+        "share",
+        {**required, "holders": sizing.checkpoint.writers},
+        "An even split.",
     )
     lines.add(
         "#/write/largest_shard_gb_per_second",
         "shard_bandwidth",
-        {"largest_shard_bytes": sizing.checkpoint.largest_shard_bytes, "window_seconds": window},
-        EVEN if job.skew == 1.0 else None,
+        {
+            "largest_shard_bytes": total["checkpoint_bytes"] / sizing.checkpoint.writers * job.skew,
+            "window_seconds": window,
+        },
+        job.even,
     )
 
 
@@ -379,10 +395,11 @@ def _host_memory(lines: _Lines, job: _Job) -> None:
         {
             "checkpoint_bytes": job.sizing.checkpoint.bytes,
             "nodes": job.sizing.checkpoint.nodes,
+            "writers": job.sizing.checkpoint.writers,
             "skew": job.skew,
             "staging_buffers": block.staging_buffers,
         },
-        EVEN if job.skew == 1.0 else "An upper bound: every rank of the node holds the largest shard.",
+        job.even or "An upper bound: every rank of the node holds the largest shard.",
     )
     if job.spec.save.staging_buffers is not None:
         lines.add("#/host_memory/staging_buffers", "given", {"save.staging_buffers": block.staging_buffers})
@@ -398,7 +415,10 @@ def _host_memory(lines: _Lines, job: _Job) -> None:
         lines.add(
             "#/host_memory/memory_fraction",
             "ratio",
-            {"part": block.bytes_per_node, "whole": memory},
+            {
+                "staging_bytes": job.node_share_bytes * block.staging_buffers,
+                "host_memory_bytes_per_node": memory,
+            },
             f"The nodes have {memory} bytes, as in the preset." if source else None,
             source,
         )
@@ -450,12 +470,8 @@ def _goodput(
     lines.add(f"{exact}/saving_fraction", f"{prefix}_saving", inputs, EXPONENTIAL)
     lines.add(
         f"{exact}/lost_work_fraction",
-        "exact_lost_work",
-        {
-            "goodput_fraction": block.exact.goodput_fraction,
-            "saving_fraction": block.exact.saving_fraction,
-            "restarting_fraction": block.exact.restarting_fraction,
-        },
+        f"{prefix}_lost_work",
+        inputs,
         EXPONENTIAL,
     )
     lines.add(f"{exact}/restarting_fraction", "exact_restarting", restart, EXPONENTIAL)
@@ -472,7 +488,10 @@ def _goodput(
         small,
     )
     lines.add(
-        f"{first}/saving_fraction", "ratio", {"part": blocking_seconds, "whole": interval.seconds}, small
+        f"{first}/saving_fraction",
+        "ratio",
+        {"blocking.seconds": blocking_seconds, "interval.seconds": interval.seconds},
+        small,
     )
     lines.add(
         f"{first}/lost_work_fraction",
@@ -481,7 +500,10 @@ def _goodput(
         "A failure strikes in the middle of an interval, on average.",
     )
     lines.add(
-        f"{first}/restarting_fraction", "ratio", {"part": restart_seconds, "whole": job.mtbf_seconds}, small
+        f"{first}/restarting_fraction",
+        "ratio",
+        {"restart.seconds": restart_seconds, "mtbf_seconds": job.mtbf_seconds},
+        small,
     )
 
 
@@ -595,7 +617,6 @@ def _transfer(lines: _Lines, job: _Job, pointer: str, *, reading: bool) -> None:
     storage, block = job.spec.storage, job.sizing.checkpoint
     if storage is None:
         return
-    node_bytes = min(block.bytes / block.nodes * job.skew, float(block.bytes))
     amplification = job.spec.restore.read_amplification if reading and job.spec.restore is not None else 1.0
     creates = storage.file_creates_per_second if not reading else None
     lines.add(
@@ -604,7 +625,7 @@ def _transfer(lines: _Lines, job: _Job, pointer: str, *, reading: bool) -> None:
         {
             "total_bytes": block.bytes * amplification,
             "total_gb_per_second": storage.read_gb_per_second if reading else storage.write_gb_per_second,
-            "node_bytes": node_bytes * amplification,
+            "node_bytes": job.node_share_bytes * amplification,
             "node_gb_per_second": storage.node_gb_per_second,
             "files": block.files if creates is not None else None,
             "file_creates_per_second": creates,
@@ -634,13 +655,24 @@ def _delivered(lines: _Lines, job: _Job) -> None:
         )
     if block.interval is not None and block.blocking is not None:
         interval_seconds = block.interval.seconds
-        _interval(lines, job, at, block.interval, blocking_seconds, lag_seconds)
-        if block.write is not None and not job.is_async:
+        stall_is_delivered = block.write is not None and not job.is_async
+        _interval(
+            lines,
+            job,
+            at,
+            block.interval,
+            blocking_seconds,
+            lag_seconds,
+            stall_is_delivered=stall_is_delivered,
+        )
+        if stall_is_delivered:
             _transfer(lines, job, f"{at}/blocking/seconds", reading=False)
         else:
             lines.add(f"{at}/blocking/seconds", "same", {"blocking.seconds": blocking_seconds})
         lines.add(
-            f"{at}/blocking/overhead_fraction", "ratio", {"part": blocking_seconds, "whole": interval_seconds}
+            f"{at}/blocking/overhead_fraction",
+            "ratio",
+            {"blocking.seconds": blocking_seconds, "interval.seconds": interval_seconds},
         )
     if block.restart is not None:
         if block.read is not None and sizing.restart.load_seconds is not None:

@@ -46,8 +46,9 @@ def total(**parts: float) -> float:
     return sum(parts.values())
 
 
-def ratio(*, part: float, whole: float) -> float:
-    """Return a part as a fraction of the whole."""
+def ratio(**inputs: float) -> float:
+    """Return the first input over the second."""
+    part, whole = inputs.values()
     return part / whole
 
 
@@ -86,7 +87,7 @@ REGISTER = {
         Formula("given", "as given", "The spec", given),
         Formula("same", "the figure named", DEFINITION, given),
         Formula("sum", "the sum of the parts", DEFINITION, total),
-        Formula("ratio", "part / whole", DEFINITION, ratio),
+        Formula("ratio", "the first / the second", DEFINITION, ratio),
         Formula(
             "checkpoint_bytes",
             "parameters * bytes_per_parameter * reduction_factor + extra_bytes",
@@ -192,9 +193,7 @@ REGISTER = {
             ARTICLE_2,
             bandwidth.persist_bandwidth_for_lag,
         ),
-        Formula(
-            "durable_lag", "checkpoint_bytes / (write_gb_per_second * 1e9)", DEFINITION, bandwidth.durable_lag
-        ),
+        Formula("durable_lag", "interval_seconds / headroom", ARTICLE_2, bandwidth.durable_lag),
         Formula("read_bytes", "checkpoint_bytes * read_amplification", ARTICLE_2, bandwidth.read_bytes),
         Formula("read_bandwidth", "read_bytes / target_seconds / 1e9", ARTICLE_2, bandwidth.read_bandwidth),
         Formula("share", "total_gb_per_second / holders", DEFINITION, bandwidth.share),
@@ -207,17 +206,17 @@ REGISTER = {
         Formula("create_rate", "files / window_seconds", ARTICLE_2, bandwidth.create_rate),
         Formula(
             "largest_node_share",
-            "min(checkpoint_bytes / nodes * skew, checkpoint_bytes)",
+            "min(checkpoint_bytes / min(nodes, writers) * skew, checkpoint_bytes)",
             "Upper bound: every rank of the node holds the largest shard",
             checkpoint.largest_node_share,
         ),
         Formula(
             "staging_bytes",
-            "min(checkpoint_bytes / nodes * skew, checkpoint_bytes) * staging_buffers",
+            "min(checkpoint_bytes / min(nodes, writers) * skew, checkpoint_bytes) * staging_buffers",
             ARTICLE_2,
-            lambda *, checkpoint_bytes, nodes, skew, staging_buffers: bandwidth.staging_bytes(
+            lambda *, checkpoint_bytes, nodes, writers, skew, staging_buffers: bandwidth.staging_bytes(
                 node_bytes=checkpoint.largest_node_share(
-                    checkpoint_bytes=checkpoint_bytes, nodes=nodes, skew=skew
+                    checkpoint_bytes=checkpoint_bytes, nodes=nodes, writers=writers, skew=skew
                 ),
                 staging_buffers=staging_buffers,
             ),
@@ -307,11 +306,15 @@ REGISTER = {
         ),
         Formula(
             "exact_lost_work",
-            "1 - goodput_fraction - saving_fraction - restarting_fraction",
-            RENEWAL,
-            lambda *, goodput_fraction, saving_fraction, restarting_fraction: (
-                1.0 - goodput_fraction - saving_fraction - restarting_fraction
-            ),
+            f"exp(-restart_seconds/mtbf_seconds) - interval_seconds / mtbf_seconds * {_EXACT}",
+            RENEWAL + "; what is left of the time beside useful work, saving and restarting",
+            lambda **inputs: goodput.exact_goodput(**inputs).lost_work,
+        ),
+        Formula(
+            "colliding_lost_work",
+            f"exp(-restart_seconds/mtbf_seconds) - effective_interval_seconds / mtbf_seconds * {_COLLIDING}",
+            RENEWAL + "; what is left of the time beside useful work, saving and restarting",
+            lambda **inputs: goodput.exact_goodput_when_saves_collide(**inputs).lost_work,
         ),
         Formula(
             "first_order_lost_work",

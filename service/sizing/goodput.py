@@ -8,6 +8,8 @@ import math
 from typing import NamedTuple
 
 _SERIES_BELOW = 0.1
+_ROUNDING = 1e-12
+"""Of a bandwidth that was copied from an answer, and the lag computed back from it."""
 
 
 class Split(NamedTuple):
@@ -67,6 +69,7 @@ def exact_goodput(
     return _split(
         period_seconds=interval_seconds,
         useful_seconds=interval_seconds - blocking_seconds,
+        saving_seconds=blocking_seconds,
         restart_seconds=restart_seconds,
         exposed_seconds=durable_lag_seconds,
         mtbf_seconds=mtbf_seconds,
@@ -102,6 +105,7 @@ def exact_goodput_when_saves_collide(
     return _split(
         period_seconds=effective_interval_seconds,
         useful_seconds=interval_seconds - blocking_seconds,
+        saving_seconds=effective_interval_seconds - interval_seconds + blocking_seconds,
         restart_seconds=restart_seconds,
         exposed_seconds=exposed,
         mtbf_seconds=mtbf_seconds,
@@ -114,16 +118,17 @@ def effective_interval(
     """Return the period from save to save, which waiting for a staging buffer can stretch. [s]
 
     ``P = max(T, C + D)`` with one buffer, ``max(T, D)`` with more: drains are serial, so a second buffer helps
-    only while ``D <= T``.
+    only while ``D <= T``. A drain that ends just in time, but for rounding, makes nothing wait.
     """
     busy = durable_lag_seconds + (blocking_seconds if staging_buffers == 1 else 0.0)
-    return max(interval_seconds, busy)
+    return busy if busy > interval_seconds * (1.0 + _ROUNDING) else interval_seconds
 
 
 def _split(
     *,
     period_seconds: float,
     useful_seconds: float,
+    saving_seconds: float,
     restart_seconds: float,
     exposed_seconds: float,
     mtbf_seconds: float,
@@ -134,7 +139,7 @@ def _split(
     # Periods that count, times M: exp(-(R + D)/M) / (exp(P/M) - 1), in a form that neither overflows nor cancels.
     counted = math.exp(-(restart_seconds + exposed_seconds) / mtbf_seconds - period) / -math.expm1(-period)
     goodput = useful_seconds / mtbf_seconds * counted
-    saving = (period_seconds - useful_seconds) / mtbf_seconds * counted
+    saving = saving_seconds / mtbf_seconds * counted
     restarting = -math.expm1(-restart_seconds / mtbf_seconds)
     exposed = exposed_seconds / mtbf_seconds
     lost_work = math.exp(-restart_seconds / mtbf_seconds) * (

@@ -1,26 +1,16 @@
 """size(spec) gives the sizing: it runs the chapters in order, and holds no formula of its own."""
 
-from dataclasses import dataclass
-
 from service import __version__
 from service.errors import Fault, Unsatisfiable
-from service.sizing import bandwidth, capacity, checkpoint, cost, failures, goodput, interval, presets
+from service.sizing import bandwidth, capacity, checkpoint, failures, presets
+from service.sizing.delivered import LIMITING_FIELD, delivered, save_transfer
 from service.sizing.explain import explain
+from service.sizing.operation import Job, Operation, collision, cost_of, interval_for, operate
 from service.sizing.sizing import (
-    Blocking,
     Capacity,
     Checkpoint,
-    Cost,
-    Delivered,
-    DeliveredCapacity,
-    DeliveredRead,
-    DeliveredWrite,
-    ExactGoodput,
     Failures,
-    FirstOrderGoodput,
-    Goodput,
     HostMemory,
-    Interval,
     Metadata,
     Read,
     Restart,
@@ -31,7 +21,6 @@ from service.sizing.sizing import (
 )
 from service.sizing.spec import IntervalRule, SaveMode, ScenarioSpec
 from service.sizing.targets import targets
-from service.sizing.units import TB
 from service.wire import INT64_MAX
 
 ENGINE_VERSION = __version__
@@ -40,36 +29,6 @@ MTBF_LEAST_SECONDS = 1.0
 MTBF_MOST_SECONDS = 1e12
 FEW_FAILURES = 20
 OVERSTATED_FRACTION = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """What stays the same whatever the storage: the checkpoint, the failures, the prices."""
-
-    spec: ScenarioSpec
-    is_async: bool
-    checkpoint_bytes: float
-    nodes: int
-    writers: int
-    files: int
-    skew: float
-    largest_shard_bytes: float
-    node_share_bytes: float
-    buffers: int
-    mtbf_seconds: float
-    gpu_hour_usd: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Operation:
-    """A job that saves: its interval, its stall, and what comes of them."""
-
-    interval: Interval
-    blocking: Blocking
-    period_seconds: float
-    durable_lag_seconds: float
-    goodput: Goodput
-    stall_usd_per_day: float | None
 
 
 def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
@@ -89,7 +48,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     restart_seconds, load_seconds = _restart(spec)
     blocking_seconds, blocking_pointer = _stall(job)
     lag_is_stated = spec.save.durable_lag_seconds is not None
-    chosen_seconds = _interval_seconds(job, blocking_seconds, spec.save.overhead_fraction)
+    chosen_seconds = interval_for(job, blocking_seconds, spec.save.overhead_fraction)
     if blocking_seconds is None:
         assert spec.save.overhead_fraction is not None  # noqa: S101 - the spec refuses neither
         blocking_seconds = chosen_seconds * spec.save.overhead_fraction
@@ -98,7 +57,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
 
     write, window_seconds = _write(job, chosen_seconds, blocking_seconds)
     lag_seconds = window_seconds if job.is_async else 0.0
-    operation = _operate(job, chosen_seconds, blocking_seconds, lag_seconds, restart_seconds)
+    operation = operate(job, chosen_seconds, blocking_seconds, lag_seconds, restart_seconds)
     _warn_of_operation(job, operation, lag_is_stated, warnings)
 
     read = None
@@ -106,6 +65,15 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         amount = bandwidth.read_bytes(
             checkpoint_bytes=job.checkpoint_bytes, read_amplification=spec.restore.read_amplification
         )
+        if amount > INT64_MAX:
+            raise Unsatisfiable(
+                Fault(
+                    "#/restore/read_amplification",
+                    "too_large",
+                    f"A restart would read more than {INT64_MAX} bytes (9.2 EB), which is beyond this service: "
+                    f"give at most {INT64_MAX / job.checkpoint_bytes:.4g}.",
+                )
+            )
         required = bandwidth.read_bandwidth(read_bytes=amount, target_seconds=spec.restore.target_seconds)
         read = Read(
             bytes=round(amount),
@@ -142,7 +110,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         host_memory=_host_memory(job, warnings) if job.is_async else None,
         capacity=space,
         goodput=operation.goodput,
-        cost=_cost(job, operation, space),
+        cost=cost_of(job, operation, space),
         targets=targets(
             is_async=job.is_async,
             checkpoint=checkpoint_block,
@@ -152,7 +120,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
             metadata=metadata,
             restore_target_seconds=spec.restore.target_seconds if spec.restore is not None else None,
         ),
-        delivered=_delivered(job, operation, restart_seconds, load_seconds, warnings)
+        delivered=delivered(job, operation, restart_seconds, load_seconds, warnings)
         if spec.storage is not None
         else None,
         warnings=warnings,
@@ -210,7 +178,7 @@ def _failures(spec: ScenarioSpec, warnings: list[SizingWarning]) -> Failures:
     )
 
 
-def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning]) -> _Job:
+def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning]) -> Job:
     model, cluster, shards = spec.model, spec.cluster, spec.shards
     total = checkpoint.checkpoint_bytes(
         parameters=spec.parameters,
@@ -226,11 +194,14 @@ def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning])
                 "A checkpoint of less than a byte: check parameters and bytes_per_parameter.",
             )
         )
+    total = float(
+        round(total)
+    )  # whole bytes, so that the figures can be checked by hand from those in the answer
     nodes = checkpoint.node_count(gpus=cluster.gpus, gpus_per_node=cluster.gpus_per_node)
     writers = shards.writers or cluster.gpus
     skew = 1.0
     if shards.largest_shard_bytes is not None:
-        if not total / writers - 1.0 <= shards.largest_shard_bytes <= total + 1.0:
+        if not total / writers - 1.0 <= shards.largest_shard_bytes <= total:
             raise Unsatisfiable(
                 Fault(
                     "#/shards/largest_shard_bytes",
@@ -257,7 +228,7 @@ def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning])
     price = spec.prices.gpu_hour_usd if spec.prices is not None else None
     if price is None and preset is not None:
         price = preset.gpu_hour_usd
-    return _Job(
+    return Job(
         spec=spec,
         is_async=spec.save.mode is SaveMode.ASYNC,
         checkpoint_bytes=total,
@@ -266,7 +237,9 @@ def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning])
         files=checkpoint.file_count(writers=writers, files_per_writer=shards.files_per_writer),
         skew=skew,
         largest_shard_bytes=checkpoint.largest_shard(checkpoint_bytes=total, writers=writers, skew=skew),
-        node_share_bytes=checkpoint.largest_node_share(checkpoint_bytes=total, nodes=nodes, skew=skew),
+        node_share_bytes=checkpoint.largest_node_share(
+            checkpoint_bytes=total, nodes=nodes, writers=writers, skew=skew
+        ),
         buffers=spec.save.staging_buffers or 1,
         mtbf_seconds=mtbf_seconds,
         gpu_hour_usd=price,
@@ -290,57 +263,24 @@ def _restart(spec: ScenarioSpec) -> tuple[float, float | None]:
     return sum(part for part in parts if part is not None), load
 
 
-def _stall(job: _Job) -> tuple[float | None, str]:
+def _stall(job: Job) -> tuple[float | None, str]:
     """Return the blocking time where it does not depend on the interval, and the field it comes from."""
     save = job.spec.save
     if save.blocking_seconds is not None:
         return save.blocking_seconds, "#/save/blocking_seconds"
     if save.overhead_fraction is not None:
         return None, "#/save/overhead_fraction"
-    return _save_transfer(job).seconds, "#/storage/write_gb_per_second"
+    transfer = save_transfer(job)
+    return transfer.seconds, LIMITING_FIELD[transfer.limited_by]
 
 
-def _save_transfer(job: _Job) -> bandwidth.Transfer:
-    storage = job.spec.storage
-    assert storage is not None  # noqa: S101 - callers ask the spec first
-    return bandwidth.transfer_time(
-        total_bytes=job.checkpoint_bytes,
-        total_gb_per_second=storage.write_gb_per_second,
-        node_bytes=job.node_share_bytes,
-        node_gb_per_second=storage.node_gb_per_second,
-        files=job.files,
-        file_creates_per_second=storage.file_creates_per_second,
-    )
-
-
-def _interval_seconds(job: _Job, blocking_seconds: float | None, overhead_fraction: float | None) -> float:
-    """Return the interval by the spec's rule: for a blocking time, or else for a fraction of the interval."""
+def _no_useful_time(job: Job, interval_seconds: float, blocking_seconds: float, pointer: str) -> Fault:
     rule = job.spec.interval.rule
     if rule is IntervalRule.FIXED:
-        assert job.spec.interval.seconds is not None  # noqa: S101 - the spec refuses it
-        return job.spec.interval.seconds
-    if blocking_seconds is not None:
-        return _RULES[rule](blocking_seconds=blocking_seconds, mtbf_seconds=job.mtbf_seconds)
-    assert overhead_fraction is not None  # noqa: S101
-    return _RULES_AT_OVERHEAD[rule](overhead_fraction=overhead_fraction, mtbf_seconds=job.mtbf_seconds)
-
-
-_RULES = {
-    IntervalRule.YOUNG: interval.young_interval,
-    IntervalRule.DALY: interval.daly_interval,
-    IntervalRule.EXACT: interval.exact_interval,
-}
-_RULES_AT_OVERHEAD = {
-    IntervalRule.YOUNG: interval.young_interval_at_overhead,
-    IntervalRule.DALY: interval.daly_interval_at_overhead,
-    IntervalRule.EXACT: interval.exact_interval_at_overhead,
-}
-
-
-def _no_useful_time(job: _Job, interval_seconds: float, blocking_seconds: float, pointer: str) -> Fault:
-    rule = job.spec.interval.rule
-    if rule is IntervalRule.FIXED:
-        cure = f"save less often than every {interval_seconds:g} s, or faster"
+        cure = (
+            f"let saves start more than {blocking_seconds:.6g} s apart, or finish one in less than "
+            f"{interval_seconds:.6g} s"
+        )
     else:
         cure = (
             f"the rule {rule} gives no time to train from twice the mean time between failures on "
@@ -354,7 +294,7 @@ def _no_useful_time(job: _Job, interval_seconds: float, blocking_seconds: float,
     )
 
 
-def _write(job: _Job, interval_seconds: float, blocking_seconds: float) -> tuple[Write, float]:
+def _write(job: Job, interval_seconds: float, blocking_seconds: float) -> tuple[Write, float]:
     """Return the write block, and the time in which a save is written."""
     save, total = job.spec.save, job.checkpoint_bytes
     strict = lag = None
@@ -381,7 +321,7 @@ def _write(job: _Job, interval_seconds: float, blocking_seconds: float) -> tuple
             required = bandwidth.persist_bandwidth(
                 checkpoint_bytes=total, interval_seconds=interval_seconds, headroom=headroom
             )
-            lag = bandwidth.durable_lag(checkpoint_bytes=total, write_gb_per_second=required)
+            lag = bandwidth.durable_lag(interval_seconds=interval_seconds, headroom=headroom)
     else:
         required = minimum = bandwidth.sync_write_bandwidth(
             checkpoint_bytes=total, blocking_seconds=blocking_seconds
@@ -407,92 +347,8 @@ DEFAULT_HEADROOM = 2.5
 """The articles plan two to three times the floor."""
 
 
-def _operate(
-    job: _Job,
-    interval_seconds: float,
-    blocking_seconds: float,
-    durable_lag_seconds: float,
-    restart_seconds: float,
-) -> _Operation:
-    """Return what comes of an interval, a stall, a lag and a restart; the interval must leave time to train."""
-    mtbf_seconds = job.mtbf_seconds
-    period = interval_seconds
-    if job.is_async:
-        period = goodput.effective_interval(
-            interval_seconds=interval_seconds,
-            blocking_seconds=blocking_seconds,
-            durable_lag_seconds=durable_lag_seconds,
-            staging_buffers=job.buffers,
-        )
-    collides = period > interval_seconds
-    if collides:
-        split = goodput.exact_goodput_when_saves_collide(
-            interval_seconds=interval_seconds,
-            effective_interval_seconds=period,
-            blocking_seconds=blocking_seconds,
-            restart_seconds=restart_seconds,
-            staging_buffers=job.buffers,
-            mtbf_seconds=mtbf_seconds,
-        )
-    else:
-        split = goodput.exact_goodput(
-            interval_seconds=interval_seconds,
-            blocking_seconds=blocking_seconds,
-            restart_seconds=restart_seconds,
-            durable_lag_seconds=durable_lag_seconds,
-            mtbf_seconds=mtbf_seconds,
-        )
-    first = goodput.first_order_waste(
-        interval_seconds=interval_seconds,
-        blocking_seconds=blocking_seconds,
-        restart_seconds=restart_seconds,
-        mtbf_seconds=mtbf_seconds,
-    )
-    stall = None
-    if job.gpu_hour_usd is not None:
-        stall = cost.stall_usd_per_day(
-            cluster_usd_per_hour=cost.cluster_usd_per_hour(
-                gpus=job.spec.cluster.gpus, gpu_hour_usd=job.gpu_hour_usd
-            ),
-            blocking_seconds=blocking_seconds + (period - interval_seconds),
-            interval_seconds=period,
-        )
-    return _Operation(
-        interval=Interval(
-            seconds=interval_seconds,
-            rule=job.spec.interval.rule,
-            young_seconds=interval.young_interval(
-                blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds
-            ),
-            daly_seconds=interval.daly_interval(blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds),
-            exact_seconds=interval.exact_interval(
-                blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds
-            ),
-            effective_seconds=period if collides else None,
-        ),
-        blocking=Blocking(seconds=blocking_seconds, overhead_fraction=blocking_seconds / interval_seconds),
-        period_seconds=period,
-        durable_lag_seconds=durable_lag_seconds,
-        goodput=Goodput(
-            exact=ExactGoodput(
-                goodput_fraction=split.goodput,
-                saving_fraction=split.saving,
-                lost_work_fraction=split.lost_work,
-                restarting_fraction=split.restarting,
-            ),
-            first_order=FirstOrderGoodput(
-                waste_fraction=first.waste,
-                saving_fraction=first.saving,
-                lost_work_fraction=first.lost_work,
-                restarting_fraction=first.restarting,
-            ),
-        ),
-        stall_usd_per_day=stall,
-    )
-
-
 def _warn_of_operation(
-    job: _Job, operation: _Operation, lag_is_stated: bool, warnings: list[SizingWarning]
+    job: Job, operation: Operation, lag_is_stated: bool, warnings: list[SizingWarning]
 ) -> None:
     exact, first = operation.goodput.exact, operation.goodput.first_order
     waste = exact.saving_fraction + exact.lost_work_fraction + exact.restarting_fraction
@@ -516,26 +372,11 @@ def _warn_of_operation(
         )
     if operation.interval.effective_seconds is not None:
         warnings.append(
-            _collision(job, operation, "#/save/durable_lag_seconds" if lag_is_stated else "#/save")
+            collision(job, operation, "#/save/durable_lag_seconds" if lag_is_stated else "#/save")
         )
 
 
-def _collision(job: _Job, operation: _Operation, pointer: str) -> SizingWarning:
-    more_buffers = (
-        ", a second staging buffer"
-        if job.buffers == 1 and operation.durable_lag_seconds <= operation.interval.seconds
-        else ""
-    )
-    return SizingWarning(
-        code=WarningCode.SAVES_COLLIDE,
-        pointer=pointer,
-        message=f"A save takes {operation.durable_lag_seconds:.6g} s to become durable, so the next one waits and "
-        f"the interval of {operation.interval.seconds:.6g} s becomes {operation.period_seconds:.6g} s. Ways out: more "
-        f"persist bandwidth{more_buffers}, or a longer interval.",
-    )
-
-
-def _host_memory(job: _Job, warnings: list[SizingWarning]) -> HostMemory:
+def _host_memory(job: Job, warnings: list[SizingWarning]) -> HostMemory:
     cluster = job.spec.cluster
     staged = bandwidth.staging_bytes(node_bytes=job.node_share_bytes, staging_buffers=job.buffers)
     memory = cluster.host_memory_bytes_per_node
@@ -559,7 +400,7 @@ def _host_memory(job: _Job, warnings: list[SizingWarning]) -> HostMemory:
     )
 
 
-def _capacity(job: _Job) -> Capacity | None:
+def _capacity(job: Job) -> Capacity | None:
     kept = job.spec.retention
     if kept is None:
         return None
@@ -598,159 +439,3 @@ def _capacity(job: _Job) -> Capacity | None:
         cold_bytes=cold_bytes,
         cold_peak_bytes=cold_peak,
     )
-
-
-def _cost(job: _Job, operation: _Operation, space: Capacity | None) -> Cost | None:
-    figures: dict[str, float] = {}
-    prices = job.spec.prices
-    if job.gpu_hour_usd is not None and operation.stall_usd_per_day is not None:
-        hourly = cost.cluster_usd_per_hour(gpus=job.spec.cluster.gpus, gpu_hour_usd=job.gpu_hour_usd)
-        exact = operation.goodput.exact
-        parts = (exact.saving_fraction, exact.lost_work_fraction, exact.restarting_fraction)
-        saving, lost_work, restarting = (
-            cost.wasted_usd_per_year(lost_fraction=part, cluster_usd_per_hour=hourly) for part in parts
-        )
-        figures.update(
-            cluster_usd_per_hour=hourly,
-            stall_usd_per_day=operation.stall_usd_per_day,
-            stall_usd_per_year=cost.usd_per_year_from_day(usd_per_day=operation.stall_usd_per_day),
-            waste_usd_per_year=cost.wasted_usd_per_year(
-                lost_fraction=sum(parts), cluster_usd_per_hour=hourly
-            ),
-            saving_usd_per_year=saving,
-            lost_work_usd_per_year=lost_work,
-            restarting_usd_per_year=restarting,
-        )
-    if prices is not None and space is not None:
-        for tier, price, amount in (
-            ("hot", prices.hot_usd_per_tb_month, space.hot_peak_bytes),
-            ("cold", prices.cold_usd_per_tb_month, space.cold_peak_bytes),
-        ):
-            if price is not None and amount is not None:
-                figures[f"{tier}_usd_per_month"] = cost.space_usd_per_month(
-                    space_bytes=amount, usd_per_tb_month=price
-                )
-    return Cost(**figures) if figures else None
-
-
-def _delivered(
-    job: _Job,
-    specified: _Operation,
-    restart_seconds: float,
-    load_seconds: float | None,
-    warnings: list[SizingWarning],
-) -> Delivered:
-    """Return what the spec's storage system delivers; a figure that it does not have keeps the specified value."""
-    spec = job.spec
-    storage = spec.storage
-    assert storage is not None  # noqa: S101 - the caller asks first
-    blocking_seconds, lag_seconds = specified.blocking.seconds, specified.durable_lag_seconds
-    interval_seconds = specified.interval.seconds
-    write = read = restart = None
-    if spec.storage_times_a_save:
-        transfer = _save_transfer(job)
-        write = DeliveredWrite(
-            seconds=transfer.seconds,
-            gb_per_second=bandwidth.sync_write_bandwidth(
-                checkpoint_bytes=job.checkpoint_bytes, blocking_seconds=transfer.seconds
-            ),
-            limited_by=transfer.limited_by,
-            durable_lag_seconds=transfer.seconds if job.is_async else None,
-            creates_per_second=bandwidth.create_rate(files=job.files, window_seconds=transfer.seconds),
-        )
-        if job.is_async:
-            lag_seconds = transfer.seconds
-        else:
-            blocking_seconds = transfer.seconds
-            interval_seconds = _interval_seconds(job, blocking_seconds, None)
-    if storage.read_gb_per_second is not None or storage.node_gb_per_second is not None:
-        amplification = spec.restore.read_amplification if spec.restore is not None else 1.0
-        amount = bandwidth.read_bytes(checkpoint_bytes=job.checkpoint_bytes, read_amplification=amplification)
-        transfer = bandwidth.transfer_time(
-            total_bytes=amount,
-            total_gb_per_second=storage.read_gb_per_second,
-            node_bytes=job.node_share_bytes * amplification,
-            node_gb_per_second=storage.node_gb_per_second,
-        )
-        read = DeliveredRead(
-            seconds=transfer.seconds,
-            gb_per_second=bandwidth.read_bandwidth(read_bytes=amount, target_seconds=transfer.seconds),
-            limited_by=transfer.limited_by,
-        )
-        if load_seconds is not None:
-            restart_seconds += transfer.seconds - load_seconds
-            restart = Restart(seconds=restart_seconds, load_seconds=transfer.seconds)
-        else:
-            warnings.append(
-                SizingWarning(
-                    code=WarningCode.LOAD_NOT_SEPARATE,
-                    pointer="#/restart/seconds",
-                    message="How much of the restart is the load is not said, so the delivered figures keep the "
-                    "restart as given: give restore.target_seconds, or the restart in parts.",
-                )
-            )
-    space, reasons = None, []
-    if storage.usable_tb is not None:
-        space = _delivered_capacity(job, storage.usable_tb, interval_seconds)
-        if space.hot_peak_fraction is not None and space.hot_peak_fraction > 1.0:
-            reasons.append(
-                f"the kept copies and the one in flight take {space.hot_peak_fraction:.3g} times the usable space"
-            )
-    if write is None and read is None:
-        return Delivered(feasible=not reasons, reason=_sentence(reasons), capacity=space)
-    if interval_seconds - blocking_seconds <= 0.0:
-        reasons.insert(
-            0,
-            f"a save takes {blocking_seconds:.6g} s and the interval is {interval_seconds:.6g} s, "
-            "which leaves no time to train",
-        )
-        return Delivered(
-            feasible=False,
-            reason=_sentence(reasons),
-            next_interval_seconds=interval.exact_interval(
-                blocking_seconds=blocking_seconds, mtbf_seconds=job.mtbf_seconds
-            ),
-            restart=restart,
-            write=write,
-            read=read,
-            capacity=space,
-        )
-    operation = _operate(job, interval_seconds, blocking_seconds, lag_seconds, restart_seconds)
-    if operation.interval.effective_seconds is not None and write is not None:
-        warnings.append(_collision(job, operation, "#/storage/write_gb_per_second"))
-    return Delivered(
-        feasible=not reasons,
-        reason=_sentence(reasons),
-        interval=operation.interval,
-        blocking=operation.blocking,
-        restart=restart or Restart(seconds=restart_seconds, load_seconds=load_seconds),
-        write=write,
-        read=read,
-        capacity=space,
-        goodput=operation.goodput,
-        cost=_cost(job, operation, None),
-    )
-
-
-def _delivered_capacity(job: _Job, usable_tb: float, interval_seconds: float) -> DeliveredCapacity:
-    usable, kept = usable_tb * TB, job.spec.retention
-    return DeliveredCapacity(
-        usable_bytes=round(usable),
-        copies_that_fit=int(
-            capacity.copies_that_fit(usable_bytes=usable, checkpoint_bytes=job.checkpoint_bytes)
-        ),
-        hot_peak_fraction=capacity.peak_bytes(
-            checkpoint_bytes=job.checkpoint_bytes, copies=kept.hot_copies, protection_fraction=0.0
-        )
-        / usable
-        if kept is not None
-        else None,
-        full_after_seconds=capacity.seconds_until_full(
-            usable_bytes=usable, checkpoint_bytes=job.checkpoint_bytes, interval_seconds=interval_seconds
-        ),
-    )
-
-
-def _sentence(reasons: list[str]) -> str | None:
-    text = "; ".join(reasons)
-    return text[0].upper() + text[1:] + "." if text else None

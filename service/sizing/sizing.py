@@ -229,9 +229,9 @@ class DeliveredCapacity(Outgoing):
     usable_bytes: int
     """[B]"""
     copies_that_fit: int
-    """Checkpoints with protection, one of them in flight."""
+    """Checkpoints that can be kept while one more is being written; usable space is after protection."""
     hot_peak_fraction: float | Absent = None
-    """What retention needs over what there is; absent without retention."""
+    """What the kept copies and the one in flight take over what there is; absent without retention."""
     full_after_seconds: float
     """When it is full if nothing is ever deleted. [s]"""
 
@@ -321,6 +321,7 @@ class WarningCode(StrEnum):
     FEW_OBSERVED_FAILURES = "few_observed_failures"
     STAGING_EXCEEDS_HOST_MEMORY = "staging_exceeds_host_memory"
     LOAD_NOT_SEPARATE = "load_not_separate"
+    AGGREGATE_BANDWIDTH_UNKNOWN = "aggregate_bandwidth_unknown"
 
 
 class SizingWarning(Outgoing):

@@ -57,15 +57,17 @@ class ModelSpec(Incoming):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.preset is None and self.parameters is None:
-            _refuse([Fault("/parameters", "missing", "Give parameters, or a preset that has them.")])
-        if self.preset is not None:
-            known = presets.models()
-            if self.parameters is not None:
-                _refuse([Fault("/preset", "contradiction", "Give a preset or parameters, not both.")])
-            if self.preset not in known:
-                _refuse([Fault("/preset", "unknown_preset", f"The model presets are {', '.join(known)}.")])
+        _refuse(self._contradictions())
         return self
+
+    def _contradictions(self) -> Iterable[Fault]:
+        known = presets.models()
+        if self.preset is None and self.parameters is None:
+            yield Fault("/parameters", "missing", "Give parameters, or a preset that has them.")
+        if self.preset is not None and self.parameters is not None:
+            yield Fault("/preset", "contradiction", "Give a preset or parameters, not both.")
+        if self.preset is not None and self.preset not in known:
+            yield Fault("/preset", "unknown_preset", f"The model presets are {', '.join(known)}.")
 
 
 class ClusterSpec(Incoming):
@@ -133,66 +135,43 @@ class FailuresSpec(Incoming):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        _refuse(self._contradictions())
+        return self
+
+    def _contradictions(self) -> Iterable[Fault]:
         observed = ("observed_failures", "observed_hours", "observed_gpus")
-        ways = {
-            "preset": self.preset is not None,
-            "observed_failures": any(getattr(self, name) is not None for name in observed),
-            "mtbf_hours": self.mtbf_hours is not None or self.mtbf_gpus is not None,
-        }
-        given = [way for way, is_given in ways.items() if is_given]
-        if not given:
-            _refuse(
-                [
-                    Fault(
-                        "",
-                        "missing",
-                        "Give a preset, or observed_failures, observed_hours and observed_gpus, or mtbf_hours.",
-                    )
-                ]
+        ways = (("preset",), observed, ("mtbf_hours", "mtbf_gpus"))
+        given = [[name for name in way if getattr(self, name) is not None] for way in ways]
+        known = presets.failure_records()
+        if not any(given):
+            yield Fault(
+                "",
+                "missing",
+                "Give a preset, or observed_failures, observed_hours and observed_gpus, or mtbf_hours.",
             )
-        if len(given) > 1:
-            _refuse(
-                Fault(
-                    f"/{way}",
+        if sum(map(bool, given)) > 1:
+            for names in filter(None, given):
+                yield Fault(
+                    f"/{names[0]}",
                     "contradiction",
                     "Give one of preset, the observed record, and mtbf_hours; not several.",
                 )
-                for way in given
-            )
-        _refuse(_together(self, "An observed record", observed))
-        _refuse(_together(self, "A mean time between failures", ("mtbf_hours",)))
+        yield from _together(self, "An observed record", observed)
         if self.mtbf_gpus is not None and self.mtbf_hours is None:
-            _refuse(
-                [
-                    Fault(
-                        "/mtbf_hours",
-                        "missing",
-                        "mtbf_gpus says for how many GPUs mtbf_hours holds: give mtbf_hours.",
-                    )
-                ]
+            yield Fault(
+                "/mtbf_hours",
+                "missing",
+                "mtbf_gpus says for how many GPUs mtbf_hours holds: give mtbf_hours.",
             )
         if self.observed_failures == 0:
-            _refuse(
-                [
-                    Fault(
-                        "/observed_failures",
-                        "no_failures",
-                        "A record without a failure gives only a lower bound of the time between failures, which is "
-                        "not served yet: give a longer record, or mtbf_hours.",
-                    )
-                ]
+            yield Fault(
+                "/observed_failures",
+                "no_failures",
+                "A record without a failure gives only a lower bound of the time between failures, which is "
+                "not served yet: give a longer record, or mtbf_hours.",
             )
-        if self.preset is not None and self.preset not in presets.failure_records():
-            _refuse(
-                [
-                    Fault(
-                        "/preset",
-                        "unknown_preset",
-                        f"The failure records are {', '.join(presets.failure_records())}.",
-                    )
-                ]
-            )
-        return self
+        if self.preset is not None and self.preset not in known:
+            yield Fault("/preset", "unknown_preset", f"The failure records are {', '.join(known)}.")
 
 
 class RestartSpec(Incoming):
@@ -274,38 +253,31 @@ class SaveSpec(Incoming):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        _refuse(self._contradictions())
+        return self
+
+    def _contradictions(self) -> Iterable[Fault]:
         if self.blocking_seconds is not None and self.overhead_fraction is not None:
-            _refuse(
-                [
-                    Fault(
-                        "/overhead_fraction",
-                        "contradiction",
-                        "Give blocking_seconds or overhead_fraction, not both.",
-                    )
-                ]
+            yield Fault(
+                "/overhead_fraction",
+                "contradiction",
+                "Give blocking_seconds or overhead_fraction, not both.",
             )
         if self.mode is SaveMode.SYNC:
-            _refuse(
-                Fault(
-                    f"/{name}",
-                    "contradiction",
-                    f"{name} belongs to mode async; leave it out, or change the mode.",
-                )
-                for name in ("headroom", "durable_lag_seconds", "staging_buffers")
-                if getattr(self, name) is not None
-            )
-        elif self.blocking_seconds is None and self.overhead_fraction is None:
-            _refuse(
-                [
-                    Fault(
-                        "/blocking_seconds",
-                        "missing",
-                        "An async save still stops training to copy its state: give "
-                        "blocking_seconds (measured, or published: 0.6 to 14 s) or overhead_fraction.",
+            for name in ("headroom", "durable_lag_seconds", "staging_buffers"):
+                if getattr(self, name) is not None:
+                    yield Fault(
+                        f"/{name}",
+                        "contradiction",
+                        f"{name} belongs to mode async; leave it out, or change the mode.",
                     )
-                ]
+        elif self.blocking_seconds is None and self.overhead_fraction is None:
+            yield Fault(
+                "/blocking_seconds",
+                "missing",
+                "An async save still stops training to copy its state: give "
+                "blocking_seconds (measured, or published: 0.6 to 14 s) or overhead_fraction.",
             )
-        return self
 
 
 class IntervalRule(StrEnum):
@@ -383,7 +355,7 @@ class StorageSpec(Incoming):
         Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-3, le=1e12)] | Absent
     ) = None
     """Files made a second, all clients together."""
-    usable_tb: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=1e9)] | Absent = None
+    usable_tb: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=9e6)] | Absent = None
     """Space after protection. [10^12 B]"""
 
     @model_validator(mode="after")
@@ -476,10 +448,15 @@ class ScenarioSpec(Incoming):
 
     @property
     def storage_times_a_save(self) -> bool:
-        """Whether the storage block says enough to know how long a save takes."""
+        """Whether the storage block has a limit that times a save."""
         storage = self.storage
-        return storage is not None and (
-            storage.write_gb_per_second is not None or storage.node_gb_per_second is not None
+        return storage is not None and any(
+            limit is not None
+            for limit in (
+                storage.write_gb_per_second,
+                storage.node_gb_per_second,
+                storage.file_creates_per_second,
+            )
         )
 
     @property

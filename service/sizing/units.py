@@ -33,9 +33,10 @@ UNITS_BY_SUFFIX = (
 def unit_of(name: str) -> str:
     """Return the unit that a quantity's name carries; `1` for a count or a bare ratio.
 
-    >>> unit_of("write_gb_per_second"), unit_of("gpus")
-    ('GB/s', '1')
+    >>> unit_of("write_gb_per_second"), unit_of("restart.seconds"), unit_of("gpus")
+    ('GB/s', 's', '1')
     """
+    name = name.rpartition(".")[2]
     if name.startswith("bytes"):
         return "B"
     return next((unit for suffix, unit in UNITS_BY_SUFFIX if ("_" + name).endswith(suffix)), "1")

@@ -26,11 +26,17 @@ def upgrade(database: Database, *, revision: str = "head") -> None:
         DatabaseUnavailable: The database does not answer, or another migration takes too long.
     """
     from alembic import command
+    from alembic.util import CommandError
 
     with database.migrating() as connection:
         config = _config()
         config.attributes["connection"] = connection
-        command.upgrade(config, revision)
+        try:
+            command.upgrade(config, revision)
+        except CommandError as error:
+            raise DatabaseUnavailable(
+                f"The database is not one that this version can migrate: {error}."
+            ) from error
 
 
 def downgrade(database: Database, *, revision: str = "base") -> None:

@@ -1,0 +1,194 @@
+"""Scenarios to test with: the articles', and generated ones over the whole bounds of the spec."""
+
+import math
+from typing import Any
+
+from hypothesis import strategies as st
+
+from service.sizing.size import size
+from service.sizing.sizing import Sizing
+from service.sizing.spec import ScenarioSpec
+
+Body = dict[str, Any]
+
+LLAMA_3_FAILURES: Body = {"observed_failures": 419, "observed_hours": 1296, "observed_gpus": 16384}
+
+ARTICLE: Body = {
+    "model": {"parameters": 405_000_000_000, "bytes_per_parameter": 14},
+    "cluster": {"gpus": 16384, "gpus_per_node": 8},
+    "failures": LLAMA_3_FAILURES,
+    "restart": {"seconds": 600},
+    "save": {"mode": "sync", "blocking_seconds": 60},
+    "interval": {"rule": "fixed", "seconds": 600},
+    "restore": {"target_seconds": 120},
+    "retention": {"hot_copies": 10},
+    "prices": {"gpu_hour_usd": 2.35},
+}
+"""The worked example of "Checkpoint I/O Sizing", priced as in "Checkpoint Storage That Doesn't Stall Training"."""
+
+
+def article(**blocks: Body | None) -> Body:
+    """Return the articles' scenario with other blocks; None leaves a block out."""
+    return {name: block for name, block in {**ARTICLE, **blocks}.items() if block is not None}
+
+
+def sized(**blocks: Body | None) -> Sizing:
+    """Return the sizing of the articles' scenario with other blocks."""
+    return size(ScenarioSpec.model_validate(article(**blocks)))
+
+
+def logarithmic(low: float, high: float) -> st.SearchStrategy[float]:
+    """Draw floats whose logarithm is spread evenly, both bounds included."""
+    return st.floats(math.log(low), math.log(high)).map(
+        lambda exponent: min(max(math.exp(exponent), low), high)
+    ) | st.sampled_from([float(low), float(high)])
+
+
+def logarithmic_count(low: int, high: int) -> st.SearchStrategy[int]:
+    """Draw integers likewise."""
+    return logarithmic(low, high).map(lambda drawn: min(max(round(drawn), low), high))
+
+
+def _fields(draw: st.DrawFn, required: Body, optional: Body) -> Body:
+    block = {name: draw(strategy) for name, strategy in required.items()}
+    for name, strategy in optional.items():
+        if draw(st.booleans()):
+            block[name] = draw(strategy)
+    return block
+
+
+@st.composite
+def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] = ()) -> Body:
+    """Draw a valid scenario body over the whole bounds of the spec."""
+    model = _fields(
+        draw,
+        {"parameters": logarithmic_count(1, 10**14)},
+        {
+            "bytes_per_parameter": logarithmic(0.01, 64),
+            "extra_bytes": logarithmic_count(1, 10**15),
+            "reduction_factor": logarithmic(1e-4, 1),
+        },
+    )
+    gpus = draw(logarithmic_count(1, 10_000_000))
+    cluster = {"gpus": gpus} | _fields(
+        draw,
+        {},
+        {
+            "gpus_per_node": logarithmic_count(1, 1024),
+            "host_memory_bytes_per_node": logarithmic_count(1, 10**15),
+            "gpu_preset": st.sampled_from(["h100-sxm", "h200-sxm"]),
+        },
+    )
+    shards = _fields(
+        draw,
+        {},
+        {"writers": logarithmic_count(1, gpus), "files_per_writer": logarithmic_count(1, 100_000)},
+    )
+    if draw(st.booleans()):
+        shards["skew"] = draw(logarithmic(1, shards.get("writers", gpus)))
+    chosen_mode = mode or draw(st.sampled_from(["sync", "async"]))
+    rule = draw(st.sampled_from(rules or ("exact", "young", "daly", "fixed")))
+    body: Body = {
+        "model": model,
+        "cluster": cluster,
+        "shards": shards,
+        "failures": draw(_failures()),
+        "interval": {"rule": rule},
+    }
+    if rule == "fixed":
+        body["interval"]["seconds"] = draw(logarithmic(1e-3, 1e9))
+    body["restart"], restore = draw(_restarts())
+    if restore is not None:
+        body["restore"] = restore
+    body["save"] = {"mode": chosen_mode} | draw(_stalls(body["interval"].get("seconds", math.inf)))
+    if chosen_mode == "async":
+        body["save"] |= _fields(
+            draw,
+            {},
+            {
+                "headroom": logarithmic(1, 100),
+                "durable_lag_seconds": logarithmic(1e-6, 1e7),
+                "staging_buffers": logarithmic_count(1, 16),
+            },
+        )
+    optional: Body = {
+        "retention": {
+            "hot_copies": logarithmic_count(1, 100_000),
+            "hot_protection_fraction": st.floats(0, 10),
+            "cold_copies": st.just(0) | logarithmic_count(1, 100_000),
+            "cold_protection_fraction": st.floats(0, 10),
+        },
+        "storage": {
+            "write_gb_per_second": logarithmic(1e-6, 1e9),
+            "read_gb_per_second": logarithmic(1e-6, 1e9),
+            "node_gb_per_second": logarithmic(1e-6, 1e9),
+            "file_creates_per_second": logarithmic(1e-3, 1e12),
+            "usable_tb": logarithmic(1e-6, 9e6),
+        },
+        "prices": {
+            "gpu_hour_usd": st.just(0.0) | logarithmic(0.01, 1e6),
+            "hot_usd_per_tb_month": st.just(0.0) | logarithmic(0.01, 1e6),
+            "cold_usd_per_tb_month": st.just(0.0) | logarithmic(0.01, 1e6),
+        },
+    }
+    for name, fields in optional.items():
+        if draw(st.booleans()):
+            block = _fields(draw, {}, fields)
+            if block or name != "storage":
+                body[name] = block
+    storage = body.get("storage", {})
+    times_a_save = bool(
+        {"write_gb_per_second", "node_gb_per_second", "file_creates_per_second"} & storage.keys()
+    )
+    if chosen_mode == "sync" and times_a_save and draw(st.booleans()):
+        body["save"] = {"mode": "sync"}
+    return body
+
+
+@st.composite
+def _failures(draw: st.DrawFn) -> Body:
+    match draw(st.sampled_from(["in range", "anywhere", "observed", "preset"])):
+        case "in range":
+            return {"mtbf_hours": draw(logarithmic(1 / 3600 + 1e-9, 1e12 / 3600))}
+        case "anywhere":
+            return _fields(
+                draw, {"mtbf_hours": logarithmic(1e-4, 1e10)}, {"mtbf_gpus": logarithmic_count(1, 10**8)}
+            )
+        case "observed":
+            return _fields(
+                draw,
+                {
+                    "observed_failures": logarithmic_count(1, 10**9),
+                    "observed_hours": logarithmic(1e-3, 1e8),
+                    "observed_gpus": logarithmic_count(1, 10**8),
+                },
+                {},
+            )
+        case _:
+            return {"preset": draw(st.sampled_from(["llama-3-405b", "meta-rsc-1", "meta-rsc-2"]))}
+
+
+@st.composite
+def _restarts(draw: st.DrawFn) -> tuple[Body, Body | None]:
+    seconds = st.just(0.0) | logarithmic(1e-6, 1e7)
+    target = draw(st.none() | logarithmic(1e-6, 1e7))
+    restore = None
+    if target is not None:
+        restore = {"target_seconds": target} | _fields(
+            draw, {}, {"read_amplification": logarithmic(0.01, 10_000)}
+        )
+    if draw(st.booleans()):
+        return {"seconds": max(draw(seconds), target or 0.0)}, restore
+    parts = ("detect_seconds", "reschedule_seconds", "initialise_seconds", "warm_up_seconds")
+    restart = {part: draw(seconds) for part in parts}
+    if target is None or draw(st.booleans()):
+        restart["load_seconds"] = draw(seconds)
+    return restart, restore
+
+
+@st.composite
+def _stalls(draw: st.DrawFn, interval_seconds: float) -> Body:
+    if draw(st.booleans()):
+        return {"overhead_fraction": draw(logarithmic(1e-6, 0.99))}
+    most = min(1e7, math.nextafter(interval_seconds, 0.0))
+    return {"blocking_seconds": draw(logarithmic(1e-6, most))}

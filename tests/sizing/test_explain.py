@@ -1,0 +1,162 @@
+"""The explanation: a line for every figure, and each line gives its figure when it is worked out again."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+
+from service.errors import Unsatisfiable
+from service.sizing.formulas import REGISTER
+from service.sizing.size import size
+from service.sizing.sizing import Explanation, Sizing
+from service.sizing.spec import ScenarioSpec
+from service.sizing.units import UNITS_BY_SUFFIX
+from tests.sizing.scenarios import Body, article, bodies
+
+STORAGE = {
+    "write_gb_per_second": 40.0,
+    "read_gb_per_second": 30.0,
+    "node_gb_per_second": 5.0,
+    "file_creates_per_second": 5000.0,
+    "usable_tb": 100.0,
+}
+ASYNC = {"mode": "async", "blocking_seconds": 5}
+PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
+PRICES = {"gpu_hour_usd": 2.35, "hot_usd_per_tb_month": 20, "cold_usd_per_tb_month": 3}
+
+BODIES: dict[str, Body] = {
+    "sync": article(),
+    "sync on storage": article(storage=STORAGE, interval={"rule": "exact"}),
+    "sync as the storage gives it": article(storage=STORAGE, save={"mode": "sync"}),
+    "sync on storage by overhead": article(
+        storage=STORAGE, save={"mode": "sync", "overhead_fraction": 0.02}, interval={"rule": "daly"}
+    ),
+    "sync on storage that only reads": article(
+        storage={"read_gb_per_second": 30.0},
+        save={"mode": "sync", "overhead_fraction": 9 / 13},
+        interval={"rule": "daly"},
+    ),
+    "sync on storage that is too slow": article(storage={"write_gb_per_second": 1.0}),
+    "async": article(save=ASYNC, failures={"preset": "meta-rsc-1"}),
+    "async on storage, colliding": article(
+        save=ASYNC | {"staging_buffers": 2}, storage=STORAGE | {"write_gb_per_second": 5.0}, prices=PRICES
+    ),
+    "async with a lag, colliding": article(save=ASYNC | {"durable_lag_seconds": 900}, storage=STORAGE),
+    "async, presets": article(
+        model={"preset": "llama-3-70b"},
+        cluster={"gpus": 1024, "gpu_preset": "h100-sxm"},
+        failures={"preset": "llama-3-405b"},
+        save=ASYNC,
+        prices=None,
+    ),
+    "restart in parts": article(restart=PARTS, storage=STORAGE),
+    "restart in all parts": article(restart=PARTS | {"load_seconds": 90}, restore=None, storage=STORAGE),
+    "few writers, one large": article(
+        shards={"writers": 100, "files_per_writer": 3, "largest_shard_bytes": 10**12}, storage=STORAGE
+    ),
+    "two tiers": article(
+        retention={"hot_copies": 2, "cold_copies": 50, "cold_protection_fraction": 0.5}, prices=PRICES
+    ),
+    "as little as may be": article(interval=None, restore=None, retention=None, prices=None),
+    "tiny": article(
+        model={"parameters": 3, "bytes_per_parameter": 0.45},
+        restore={"target_seconds": 5, "read_amplification": 0.01},
+        storage=STORAGE,
+        save=ASYNC,
+    ),
+}
+
+
+def _leaves(value: object, at: str = "#") -> Iterator[tuple[str, float]]:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if (at, key) not in {("#", "explanation"), ("#", "warnings")}:
+                yield from _leaves(item, f"{at}/{key}")
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _leaves(item, f"{at}/{index}")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield at, value
+
+
+def _explained(body: Body) -> tuple[Sizing, list[Explanation]]:
+    sizing = size(ScenarioSpec.model_validate(body), explained=True)
+    assert sizing.explanation is not None
+    return sizing, sizing.explanation
+
+
+def _assert_every_figure_is_explained(body: Body) -> None:
+    sizing, lines = _explained(body)
+    figures = dict(_leaves(sizing.model_dump(mode="json", exclude_none=True)))
+    assert Counter(line.pointer for line in lines) == Counter(figures.keys())
+    for line in lines:
+        inputs = {entry.name: entry.value for entry in line.inputs}
+        worked_out = REGISTER[line.formula].function(**inputs)
+        figure = figures[line.pointer]
+        whole = isinstance(figure, int) and worked_out < 1e9  # whole bytes and counts are rounded
+        assert figure == pytest.approx(worked_out, rel=1e-9, abs=0.5 if whole else 1e-300), line
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
+def test_every_figure_has_one_line_that_gives_it(body: Body) -> None:
+    _assert_every_figure_is_explained(body)
+
+
+@settings(derandomize=True, deadline=None, max_examples=120)
+@given(body=bodies())
+def test_every_figure_of_any_spec_has_one_line_that_gives_it(body: Body) -> None:
+    try:
+        _assert_every_figure_is_explained(body)
+    except Unsatisfiable:
+        return
+
+
+@pytest.mark.parametrize("body", BODIES.values(), ids=BODIES.keys())
+def test_a_line_says_its_formula_source_and_units(body: Body) -> None:
+    units = {unit for _, unit in UNITS_BY_SUFFIX} | {"1"}
+    for line in _explained(body)[1]:
+        assert line.expression == REGISTER[line.formula].expression
+        assert line.source
+        assert line.inputs
+        for entry in line.inputs:
+            assert entry.unit in units
+            counted = entry.name.rpartition(".")[2] in {
+                "gpus", "gpus_per_node", "writers", "files_per_writer", "files", "nodes", "holders", "skew",
+                "copies", "parameters", "observed_failures", "observed_gpus", "mtbf_gpus", "headroom",
+                "reduction_factor", "read_amplification", "staging_buffers",
+            }  # fmt: skip
+            assert counted or entry.unit != "1" or entry.name.endswith("_fraction"), entry.name
+
+
+def _line(body: Body, pointer: str) -> Explanation:
+    (line,) = (line for line in _explained(body)[1] if line.pointer == pointer)
+    return line
+
+
+def test_even_shards_are_called_an_assumption_only_where_they_are_one() -> None:
+    pointer = "#/write/largest_shard_gb_per_second"
+    assumed = _line(article(), pointer).assumption
+    assert assumed is not None
+    assert "neither skew nor largest_shard_bytes was given" in assumed
+    assert _line(article(shards={"skew": 1}), pointer).assumption is None
+    assert _line(article(shards={"largest_shard_bytes": 1e9}), pointer).assumption is None
+
+
+def test_a_preset_is_named_as_the_source() -> None:
+    body = BODIES["async, presets"]
+    assert "arXiv:2407.21783" in _line(body, "#/failures/mtbf_seconds").source
+    assert "SemiAnalysis" in _line(body, "#/cost/cluster_usd_per_hour").source
+    assert "DGX H100" in _line(body, "#/host_memory/memory_fraction").source
+
+
+def test_the_default_headroom_is_called_an_assumption() -> None:
+    pointer = "#/write/required_gb_per_second"
+    assert _line(article(save=ASYNC), pointer).assumption is not None
+    assert _line(article(save=ASYNC | {"headroom": 2.5}), pointer).assumption is None
+
+
+def test_an_explanation_changes_no_figure() -> None:
+    for body in BODIES.values():
+        spec = ScenarioSpec.model_validate(body)
+        assert size(spec, explained=True).model_copy(update={"explanation": None}) == size(spec)

@@ -1,0 +1,92 @@
+"""The register of formulas."""
+
+import inspect
+import math
+import re
+
+import pytest
+
+from service.sizing.formulas import REGISTER, Formula
+
+
+@pytest.mark.parametrize("entry", REGISTER.values(), ids=REGISTER.keys())
+def test_a_formula_can_be_read_and_traced(entry: Formula) -> None:
+    assert entry.expression
+    assert entry.source
+    assert re.fullmatch(r"[a-z_]+", entry.id)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [
+        ("checkpoint_bytes", {"parameters": 7, "bytes_per_parameter": 14.0, "reduction_factor": 0.5, "extra_bytes": 9}),
+        ("even_share", {"checkpoint_bytes": 1e12, "holders": 7}),
+        ("largest_shard", {"checkpoint_bytes": 1e12, "writers": 7, "skew": 1.5}),
+        ("file_count", {"writers": 7, "files_per_writer": 3}),
+        ("observed_mtbf", {"observed_hours": 10.0, "observed_failures": 3, "observed_gpus": 8, "gpus": 64}),
+        ("scaled_mtbf", {"mtbf_hours": 10.0, "mtbf_gpus": 8, "gpus": 64}),
+        ("failures_per_day", {"mtbf_seconds": 7.0}),
+        ("young_interval_at_overhead", {"overhead_fraction": 0.01, "mtbf_seconds": 7.0}),
+        ("stall", {"overhead_fraction": 0.01, "interval_seconds": 7.0}),
+        ("sync_write_bandwidth", {"checkpoint_bytes": 1e12, "blocking_seconds": 7.0}),
+        ("minimum_persist_bandwidth", {"checkpoint_bytes": 1e12, "interval_seconds": 7.0}),
+        ("persist_bandwidth", {"checkpoint_bytes": 1e12, "interval_seconds": 7.0, "headroom": 2.0}),
+        (
+            "persist_bandwidth_for_lag",
+            {"checkpoint_bytes": 1e12, "interval_seconds": 7.0, "headroom": 2.0, "durable_lag_seconds": 3.0},
+        ),
+        ("durable_lag", {"interval_seconds": 7.0, "headroom": 2.0}),
+        ("read_bytes", {"checkpoint_bytes": 1e12, "read_amplification": 3.0}),
+        ("read_bandwidth", {"read_bytes": 1e12, "target_seconds": 7.0}),
+        ("share", {"total_gb_per_second": 5.0, "holders": 7}),
+        ("shard_bandwidth", {"largest_shard_bytes": 1e12, "window_seconds": 7.0}),
+        ("create_rate", {"files": 5, "window_seconds": 7.0}),
+        ("largest_node_share", {"checkpoint_bytes": 1e12, "nodes": 7, "writers": 3, "skew": 1.5}),
+        ("staging_bytes", {"checkpoint_bytes": 1e12, "nodes": 2, "writers": 3, "skew": 9.0, "staging_buffers": 2}),
+        ("kept_bytes", {"checkpoint_bytes": 1e12, "copies": 3, "protection_fraction": 0.5}),
+        ("peak_bytes", {"checkpoint_bytes": 1e12, "copies": 3, "protection_fraction": 0.5}),
+        ("peak_fraction", {"checkpoint_bytes": 1e12, "copies": 3, "usable_bytes": 1e13}),
+        ("tb_to_bytes", {"usable_tb": 3.0}),
+        ("first_order_lost_work", {"interval_seconds": 5.0, "mtbf_seconds": 7.0}),
+        ("cluster_usd_per_hour", {"gpus": 5, "gpu_hour_usd": 7.0}),
+        ("stall_usd_per_day", {"cluster_usd_per_hour": 5.0, "blocking_seconds": 1.0, "interval_seconds": 7.0}),
+        (
+            "colliding_stall_usd_per_day",
+            {"cluster_usd_per_hour": 5.0, "blocking_seconds": 1.0, "interval_seconds": 7.0, "effective_seconds": 9.0},
+        ),
+        ("usd_per_year_from_day", {"usd_per_day": 5.0}),
+        ("wasted_usd_per_year", {"lost_fraction": 0.5, "cluster_usd_per_hour": 7.0}),
+        ("space_usd_per_month", {"space_bytes": 1e13, "usd_per_tb_month": 7.0}),
+        ("restart_with_load", {"restart_seconds": 9.0, "specified_load_seconds": 5.0, "load_seconds": 7.0}),
+    ],
+)  # fmt: skip
+def test_an_expression_that_is_plain_arithmetic_gives_what_its_function_gives(
+    name: str, inputs: dict[str, float]
+) -> None:
+    entry = REGISTER[name]
+    by_hand = eval(entry.expression, {"__builtins__": {}, "max": max, "min": min}, dict(inputs))  # noqa: S307
+    assert entry.function(**inputs) == pytest.approx(by_hand, rel=1e-14)
+
+
+def test_no_formula_is_registered_under_another_name() -> None:
+    assert all(name == entry.id for name, entry in REGISTER.items())
+    assert all(callable(entry.function) and inspect.signature(entry.function) for entry in REGISTER.values())
+
+
+@pytest.mark.parametrize("name", ["exact", "colliding"])
+def test_the_written_breakdown_is_the_computed_one(name: str) -> None:
+    inputs = {
+        "interval_seconds": 600.0,
+        "blocking_seconds": 5.0,
+        "restart_seconds": 600.0,
+        "mtbf_seconds": 11135.0,
+    }
+    if name == "exact":
+        inputs["durable_lag_seconds"] = 240.0
+    else:
+        inputs |= {"effective_interval_seconds": 905.0, "staging_buffers": 1}
+    for part in ("goodput", "saving", "lost_work"):
+        entry = REGISTER[f"{name}_{part}"]
+        written = entry.expression.replace("[one buffer: blocking_seconds]", "blocking_seconds")
+        by_hand = eval(written, {"__builtins__": {}, "exp": math.exp}, inputs)  # noqa: S307
+        assert entry.function(**inputs) == pytest.approx(by_hand, rel=1e-12)

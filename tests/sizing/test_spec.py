@@ -1,0 +1,388 @@
+"""What a scenario may say: bounds on both sides, what is missing, what contradicts itself, and where that is said."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from pydantic import ValidationError
+
+from service.sizing import presets
+from service.sizing.spec import IntervalRule, SaveMode, ScenarioSpec
+from tests.sizing.scenarios import Body, article, bodies
+
+PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
+OBSERVED = {"observed_failures": 419, "observed_hours": 1296, "observed_gpus": 16384}
+
+
+def _faults(body: Body) -> list[tuple[str, str]]:
+    """Return pointer and code of every fault, the way the API names them."""
+    with pytest.raises(ValidationError) as caught:
+        ScenarioSpec.model_validate(body)
+    found = []
+    for error in caught.value.errors():
+        at = "#" + "".join(f"/{part}" for part in error["loc"])
+        carried = error.get("ctx", {}).get("faults")
+        if carried is None:
+            found.append((at, error["type"]))
+        else:
+            assert error["msg"] == carried[0].detail
+            found += [(at + fault.pointer, fault.code) for fault in carried]
+            assert all(fault.detail.endswith(".") for fault in carried)
+    return found
+
+
+MISSING = [
+    *(
+        ({block: None}, [(f"#/{block}", "missing")])
+        for block in ("model", "cluster", "failures", "restart", "save")
+    ),
+    ({"model": {}}, [("#/model/parameters", "missing")]),
+    ({"model": {"bytes_per_parameter": 14}}, [("#/model/parameters", "missing")]),
+    ({"cluster": {}}, [("#/cluster/gpus", "missing")]),
+    ({"cluster": {"gpu_preset": "h100-sxm"}}, [("#/cluster/gpus", "missing")]),
+    ({"failures": {}}, [("#/failures", "missing")]),
+    (
+        {"failures": {"observed_hours": 5}},
+        [("#/failures/observed_failures", "missing"), ("#/failures/observed_gpus", "missing")],
+    ),
+    ({"failures": {"mtbf_gpus": 8}}, [("#/failures/mtbf_hours", "missing")]),
+    ({"restart": {}}, [("#/restart/seconds", "missing")]),
+    (
+        {"restart": {"detect_seconds": 5}},
+        [(f"#/restart/{name}", "missing") for name in PARTS if name != "detect_seconds"],
+    ),
+    ({"restart": PARTS, "restore": None}, [("#/restart/load_seconds", "missing")]),
+    ({"save": {}}, [("#/save/mode", "missing")]),
+    ({"save": {"mode": "sync"}}, [("#/save/blocking_seconds", "missing")]),
+    (
+        {"save": {"mode": "sync"}, "storage": {"read_gb_per_second": 5, "usable_tb": 5}},
+        [("#/save/blocking_seconds", "missing")],
+    ),
+    ({"save": {"mode": "async"}}, [("#/save/blocking_seconds", "missing")]),
+    (
+        {"save": {"mode": "async"}, "storage": {"write_gb_per_second": 5}},
+        [("#/save/blocking_seconds", "missing")],
+    ),
+    ({"interval": {"rule": "fixed"}}, [("#/interval/seconds", "missing")]),
+    ({"restore": {}}, [("#/restore/target_seconds", "missing")]),
+    ({"storage": {}}, [("#/storage", "missing")]),
+    ({"storage": {"usable_tb": None}}, [("#/storage", "missing")]),
+]
+
+CONTRADICTIONS = [
+    ({"model": {"preset": "llama-3-70b", "parameters": 7e10}}, [("#/model/preset", "contradiction")]),
+    ({"model": {"preset": "gpt-9"}}, [("#/model/preset", "unknown_preset")]),
+    (
+        {"model": {"preset": "gpt-9", "parameters": 7e10}},
+        [("#/model/preset", "contradiction"), ("#/model/preset", "unknown_preset")],
+    ),
+    ({"cluster": {"gpus": 8, "gpu_preset": "h1000"}}, [("#/cluster/gpu_preset", "unknown_preset")]),
+    ({"failures": {"preset": "nobody"}}, [("#/failures/preset", "unknown_preset")]),
+    (
+        {"failures": {"preset": "llama-3-405b", **OBSERVED}},
+        [("#/failures/preset", "contradiction"), ("#/failures/observed_failures", "contradiction")],
+    ),
+    (
+        {"failures": {"mtbf_hours": 3, **OBSERVED}},
+        [("#/failures/observed_failures", "contradiction"), ("#/failures/mtbf_hours", "contradiction")],
+    ),
+    (
+        {"failures": {"preset": "llama-3-405b", "mtbf_gpus": 8, "observed_hours": 2}},
+        [
+            ("#/failures/preset", "contradiction"),
+            ("#/failures/observed_hours", "contradiction"),
+            ("#/failures/mtbf_gpus", "contradiction"),
+            ("#/failures/observed_failures", "missing"),
+            ("#/failures/observed_gpus", "missing"),
+            ("#/failures/mtbf_hours", "missing"),
+        ],
+    ),
+    ({"failures": {**OBSERVED, "observed_failures": 0}}, [("#/failures/observed_failures", "no_failures")]),
+    (
+        {"restart": {"seconds": 600, "detect_seconds": 5, "load_seconds": 5}},
+        [("#/restart/detect_seconds", "contradiction"), ("#/restart/load_seconds", "contradiction")],
+    ),
+    ({"restart": {"seconds": 119}}, [("#/restart/seconds", "too_small")]),
+    (
+        {"save": {"mode": "sync", "blocking_seconds": 6, "overhead_fraction": 0.01}},
+        [("#/save/overhead_fraction", "contradiction")],
+    ),
+    (
+        {
+            "save": {
+                "mode": "sync",
+                "blocking_seconds": 6,
+                "overhead_fraction": 0.01,
+                "headroom": 2,
+                "durable_lag_seconds": 5,
+                "staging_buffers": 1,
+            }
+        },
+        [
+            ("#/save/overhead_fraction", "contradiction"),
+            ("#/save/headroom", "contradiction"),
+            ("#/save/durable_lag_seconds", "contradiction"),
+            ("#/save/staging_buffers", "contradiction"),
+        ],
+    ),
+    *(
+        ({"interval": {"rule": rule, "seconds": 600}}, [("#/interval/seconds", "contradiction")])
+        for rule in ("exact", "young", "daly")
+    ),
+    ({"interval": {"seconds": 600}}, [("#/interval/seconds", "contradiction")]),
+    ({"save": {"mode": "sync", "blocking_seconds": 600}}, [("#/save/blocking_seconds", "too_large")]),
+    ({"shards": {"writers": 16385}}, [("#/shards/writers", "too_large")]),
+    ({"shards": {"skew": 16385}}, [("#/shards/skew", "too_large")]),
+    ({"shards": {"skew": 9, "writers": 8}}, [("#/shards/skew", "too_large")]),
+    ({"shards": {"skew": 2, "largest_shard_bytes": 10**9}}, [("#/shards/skew", "contradiction")]),
+    (
+        {"shards": {"writers": 16385}, "save": {"mode": "sync"}, "restart": {"seconds": 1}},
+        [
+            ("#/shards/writers", "too_large"),
+            ("#/save/blocking_seconds", "missing"),
+            ("#/restart/seconds", "too_small"),
+        ],
+    ),
+    (
+        {"model": {}, "failures": {}, "interval": {"rule": "fixed"}},
+        [("#/model/parameters", "missing"), ("#/failures", "missing"), ("#/interval/seconds", "missing")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("blocks", "faults"), MISSING + CONTRADICTIONS)
+def test_what_is_missing_or_contradicts_is_named_all_at_once(
+    blocks: Body, faults: list[tuple[str, str]]
+) -> None:
+    assert _faults(article(**blocks)) == faults
+
+
+@pytest.mark.parametrize("restart", [120, 600])
+def test_a_restart_may_be_all_load(restart: float) -> None:
+    ScenarioSpec.model_validate(article(restart={"seconds": restart}))
+
+
+BOUNDS: list[tuple[str, str, float, float]] = [
+    ("model", "parameters", 1, 10**14),
+    ("model", "bytes_per_parameter", 0.01, 64),
+    ("model", "extra_bytes", 0, 10**15),
+    ("model", "reduction_factor", 1e-4, 1),
+    ("cluster", "gpus", 1, 10**7),
+    ("cluster", "gpus_per_node", 1, 1024),
+    ("cluster", "host_memory_bytes_per_node", 1, 10**15),
+    ("shards", "writers", 1, 10**7),
+    ("shards", "files_per_writer", 1, 10**5),
+    ("shards", "largest_shard_bytes", 1, 10**16),
+    ("shards", "skew", 1, 1e7),
+    ("failures", "observed_failures", 1, 10**9),
+    ("failures", "observed_hours", 1e-3, 1e8),
+    ("failures", "observed_gpus", 1, 10**8),
+    ("failures", "mtbf_hours", 1e-4, 1e10),
+    ("failures", "mtbf_gpus", 1, 10**8),
+    *(("restart", name, 0, 1e7) for name in ("seconds", "load_seconds", *PARTS)),
+    ("save", "blocking_seconds", 1e-6, 1e7),
+    ("save", "overhead_fraction", 1e-6, 0.99),
+    ("save", "headroom", 1, 100),
+    ("save", "durable_lag_seconds", 1e-6, 1e7),
+    ("save", "staging_buffers", 1, 16),
+    ("interval", "seconds", 1e-3, 1e9),
+    ("restore", "target_seconds", 1e-6, 1e7),
+    ("restore", "read_amplification", 0.01, 10_000),
+    ("retention", "hot_copies", 1, 100_000),
+    ("retention", "hot_protection_fraction", 0, 10),
+    ("retention", "cold_copies", 0, 100_000),
+    ("retention", "cold_protection_fraction", 0, 10),
+    ("storage", "write_gb_per_second", 1e-6, 1e9),
+    ("storage", "read_gb_per_second", 1e-6, 1e9),
+    ("storage", "node_gb_per_second", 1e-6, 1e9),
+    ("storage", "file_creates_per_second", 1e-3, 1e12),
+    ("storage", "usable_tb", 1e-6, 9e6),
+    ("prices", "gpu_hour_usd", 0, 1e6),
+    ("prices", "hot_usd_per_tb_month", 0, 1e6),
+    ("prices", "cold_usd_per_tb_month", 0, 1e6),
+]
+WHOLE = {
+    "parameters", "extra_bytes", "gpus", "gpus_per_node", "host_memory_bytes_per_node", "writers",
+    "files_per_writer", "largest_shard_bytes", "observed_failures", "observed_gpus", "mtbf_gpus",
+    "staging_buffers", "hot_copies", "cold_copies",
+}  # fmt: skip
+
+
+def _body(block: str, field: str, value: object) -> Body:
+    """Return a body that holds a field and whatever it needs beside it, and nothing against it."""
+    gpus = {"gpus": 10**7}
+    blocks: dict[tuple[str, str], Body] = {
+        ("cluster", ""): gpus,
+        ("failures", "observed"): OBSERVED,
+        ("failures", "mtbf"): {"mtbf_hours": 3},
+        ("restore", ""): {"target_seconds": 5},
+        ("save", "headroom"): {"mode": "async", "blocking_seconds": 5},
+        ("save", "durable"): {"mode": "async", "blocking_seconds": 5},
+        ("save", "staging"): {"mode": "async", "blocking_seconds": 5},
+        ("save", ""): {"mode": "sync"},
+        ("interval", ""): {"rule": "fixed"},
+        ("model", ""): {"parameters": 1},
+        ("restart", "seconds"): {},
+        ("restart", ""): {**PARTS, "load_seconds": 5},
+    }
+    beside = next(
+        (fields for (name, start), fields in blocks.items() if name == block and field.startswith(start)), {}
+    )
+    body = article(
+        cluster=gpus,
+        restart={"seconds": 1e7},
+        restore=None,
+        save={"mode": "sync", "overhead_fraction": 0.5},
+        interval=None,
+    )
+    return {**body, block: {**beside, field: value}}
+
+
+@pytest.mark.parametrize(("block", "field", "low", "high"), BOUNDS)
+def test_a_number_is_taken_at_its_bounds_and_refused_beyond(
+    block: str, field: str, low: float, high: float
+) -> None:
+    for value in (low, high):
+        read: Any = ScenarioSpec.model_validate(_body(block, field, value))
+        assert getattr(getattr(read, block), field) == value
+    if field in WHOLE:
+        below, above = low - 1, high + 1
+    else:
+        below, above = (low - 1e-9 if low == 0 else math.nextafter(low, -1)), math.nextafter(high, math.inf)
+    if field == "observed_failures":
+        below = -1  # none at all is refused in other words
+    assert _faults(_body(block, field, below)) == [(f"#/{block}/{field}", "greater_than_equal")]
+    assert _faults(_body(block, field, above)) == [(f"#/{block}/{field}", "less_than_equal")]
+
+
+@pytest.mark.parametrize(("block", "field", "low", "high"), BOUNDS)
+def test_what_is_no_finite_number_is_refused_where_it_stands(
+    block: str, field: str, low: float, high: float
+) -> None:
+    refused: list[object] = [True, False, "5", "", [5], {}, math.nan, math.inf, -math.inf]
+    for value in refused:
+        ((pointer, _),) = _faults(_body(block, field, value))
+        assert pointer == f"#/{block}/{field}"
+    if field in WHOLE:
+        assert _faults(_body(block, field, 1.5)) == [(f"#/{block}/{field}", "int_type")]
+        read: Any = ScenarioSpec.model_validate_json(json.dumps(_body(block, field, float(high))))
+        assert type(getattr(getattr(read, block), field)) is int
+
+
+def test_the_bounds_of_every_number_are_tested() -> None:
+    def numbers() -> set[tuple[str, str]]:
+        schema = ScenarioSpec.model_json_schema()
+        found = set()
+        for block, reference in schema["properties"].items():
+            arms = reference.get("anyOf", [reference])
+            name = next(arm["$ref"] for arm in arms if "$ref" in arm).rpartition("/")[2]
+            for field, described in schema["$defs"][name]["properties"].items():
+                kinds = {arm.get("type") for arm in described.get("anyOf", [described])}
+                if kinds & {"integer", "number"}:
+                    found.add((block, field))
+        return found
+
+    assert numbers() == {(block, field) for block, field, _, _ in BOUNDS}
+
+
+def test_4_05e11_is_an_integer() -> None:
+    text = json.dumps(article()).replace("405000000000", "4.05e11")
+    assert "4.05e11" in text
+    assert ScenarioSpec.model_validate_json(text) == ScenarioSpec.model_validate(article())
+
+
+def test_null_means_absent_everywhere() -> None:
+    nulls = {
+        name: {**article().get(name, {}), **dict.fromkeys(_optional(name))}
+        for name in ("model", "cluster", "failures", "restart", "save", "interval", "restore", "prices")
+    }
+    spelled = {**article(), **nulls, "shards": None, "storage": None}
+    assert ScenarioSpec.model_validate(spelled) == ScenarioSpec.model_validate(article())
+
+
+def _optional(block: str) -> set[str]:
+    model: Any = ScenarioSpec.model_fields[block].annotation
+    inner = next(arm for arm in getattr(model, "__args__", (model,)) if hasattr(arm, "model_fields"))
+    return set(inner.model_fields) - set(article()[block])
+
+
+def test_null_for_a_default_is_the_default() -> None:
+    spec = ScenarioSpec.model_validate(
+        article(
+            model={"parameters": 5, "bytes_per_parameter": None},
+            interval={"rule": None},
+            shards={"skew": None},
+        )
+    )
+    assert (spec.model.bytes_per_parameter, spec.interval.rule) == (14.0, IntervalRule.EXACT)
+
+
+@pytest.mark.parametrize("block", list(ScenarioSpec.model_fields))
+def test_an_unknown_field_is_refused_where_it_stands(block: str) -> None:
+    body = article(shards={"skew": 2}, storage={"usable_tb": 9})
+    body[block] = {**body[block], "colour": 1}
+    assert _faults(body) == [(f"#/{block}/colour", "extra_forbidden")]
+
+
+def test_an_unknown_block_is_refused() -> None:
+    assert _faults(article(colour={"gpus": 1})) == [("#/colour", "extra_forbidden")]
+
+
+@pytest.mark.parametrize("block", list(ScenarioSpec.model_fields))
+@pytest.mark.parametrize("value", [5, "x", [], True])
+def test_a_block_that_is_no_object_is_refused(block: str, value: object) -> None:
+    assert [pointer for pointer, _ in _faults({**article(), block: value})] == [f"#/{block}"]
+
+
+@pytest.mark.parametrize(("block", "field"), [("save", "mode"), ("interval", "rule")])
+def test_a_word_that_is_none_of_the_choices_is_refused(block: str, field: str) -> None:
+    for value in ("sometimes", 1, True, ""):
+        body = article()
+        body[block] = {**body[block], field: value}
+        assert _faults(body) == [(f"#/{block}/{field}", "enum")]
+
+
+def test_the_defaults_are_those_of_the_contract() -> None:
+    spec = ScenarioSpec.model_validate(
+        {
+            "model": {"parameters": 1},
+            "cluster": {"gpus": 1},
+            "failures": {"preset": "llama-3-405b"},
+            "restart": {"seconds": 1},
+            "save": {"mode": "sync", "overhead_fraction": 0.1},
+            "restore": {"target_seconds": 1},
+            "retention": {},
+        }
+    )
+    assert spec.model.bytes_per_parameter == 14
+    assert spec.model.extra_bytes == 0
+    assert spec.model.reduction_factor == 1
+    assert spec.cluster.gpus_per_node == 8
+    assert spec.shards.files_per_writer == 1
+    assert spec.interval.rule is IntervalRule.EXACT
+    assert spec.restore is not None
+    assert spec.restore.read_amplification == 1
+    assert spec.retention is not None
+    assert spec.retention.model_dump() == {
+        "hot_copies": 1,
+        "hot_protection_fraction": 0.0,
+        "cold_copies": 0,
+        "cold_protection_fraction": 0.0,
+    }
+    assert spec.save.mode is SaveMode.SYNC
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(body=bodies())
+def test_a_spec_survives_storing_it(body: Body) -> None:
+    spec = ScenarioSpec.model_validate(body)
+    assert ScenarioSpec.model_validate_json(spec.model_dump_json()) == spec
+    assert ScenarioSpec.model_validate_json(spec.model_dump_json(exclude_none=True)) == spec
+
+
+@pytest.mark.parametrize("name", presets.models())
+def test_the_parameters_of_a_preset_are_the_specs(name: str) -> None:
+    spec = ScenarioSpec.model_validate(article(model={"preset": name}))
+    assert spec.parameters == presets.models()[name].parameters
