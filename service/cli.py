@@ -144,13 +144,11 @@ class StorageKind(StrEnum):
 
 @app.command()
 def convert(
-    trainer: Annotated[
-        Trainer, typer.Argument(metavar="TRAINER", help="Whose files they are: " + ", ".join(Trainer) + ".")
-    ],
+    trainer: Annotated[Trainer, typer.Argument(metavar="TRAINER", help="Whose files they are.")],
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE...", help="All files of one run: every rank's, where ranks have one; - for stdin."
+            metavar="FILE", help="All files of one run: every rank's, where ranks have one; - for stdin."
         ),
     ],
     run_id: Annotated[str | None, typer.Option(help="A name for the run.")] = None,
@@ -216,7 +214,7 @@ def convert(
 @app.command()
 def submit(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="What benchmarks wrote, and dcp-timing documents.")
+        list[Path], typer.Argument(metavar="FILE", help="What benchmarks wrote, and dcp-timing documents.")
     ],
     scenario: Annotated[str, typer.Option(help="Name or id of the scenario that they are evidence for.")],
     url: Annotated[str, typer.Option(help="Address of the service, such as http://127.0.0.1:8000.")],

@@ -34,7 +34,7 @@ from service.parsers.trainer_logs import (
 
 _TIMER = re.compile(
     r"(?<![\w-])(?P<kind>save|load)-checkpoint\s*\.*\s*:\s*"
-    r"(?:\(\s*(?P<min>[^,()]+?)\s*,\s*(?P<max>[^()]+?)\s*\)|(?P<only>[^\s()]+)|(?P<ranks>)$)"
+    r"(?:\((?P<min>[^,()]+),(?P<max>[^()]+)\)|(?P<only>[^\s()]+)|(?P<ranks>)$)"
 )
 _HEAD = re.compile(r"(?<![\w-])(?:save|load)-checkpoint\s*\.*\s*:")
 _RANK = re.compile(r"^(?:\W|\d+:)*rank\s+(?P<rank>\d{1,7}):\s*(?P<time>\S+)\s*$")

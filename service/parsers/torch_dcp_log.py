@@ -8,6 +8,8 @@ in another process, its events are not in the log. Bytes are not in the events.
 """
 
 import ast
+import bisect
+import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -35,10 +37,12 @@ from service.parsers.trainer_logs import (
 )
 
 _LOOKS_LIKE_ONE = re.compile(r"""['"]func_name['"]\s*:""")
+_CLOSES = re.compile(r"\}")
 _OPENS = re.compile(r"""\{\s*['"]""")
 _OPERATIONS = (SAVE, ASYNC_SAVE, LOAD)
 _PLANS = ("local_step", "global_step")
 _MAX_LINE_CHARACTERS = 1_000_000
+_MAX_BRACES = 100
 MAX_RANK = 9_999_999
 
 
@@ -57,14 +61,9 @@ class _Call:
     error: str | None = None
     start_told: bool = False
 
-    def holds(self, other: "_Call") -> bool:
-        """Return whether another call, of the same checkpoint as far as both say, lies within this one."""
-        same = None in (self.checkpoint, other.checkpoint) or self.checkpoint == other.checkpoint
-        return (
-            same
-            and self.start_ns <= other.start_ns
-            and (self.end_ns is None or other.start_ns <= self.end_ns)
-        )
+    def may_hold(self, other: "_Call") -> bool:
+        """Return whether another call is of the same checkpoint, as far as both say."""
+        return None in (self.checkpoint, other.checkpoint) or self.checkpoint == other.checkpoint
 
 
 def read(files: Sequence[LogFile], _stated: Stated) -> Reading:
@@ -122,34 +121,43 @@ def _events(file: LogFile, notes: list[str]) -> Iterator[tuple[int, Json]]:
     """Yield the events of a file with their lines; note one that is cut off at the end of the file."""
     lines = [(number, line) for number, line in file.lines() if _LOOKS_LIKE_ONE.search(line)]
     for at, (number, line) in enumerate(lines):
-        event = _event(line)
-        if event is not None:
-            yield number, event
-        elif at == len(lines) - 1:
-            notes.append(f"{file.name}:{number}: the event is cut off and was left out.")
-        else:
+        events = _events_on(line)
+        yield from ((number, event) for event in events)
+        if len(events) == len(_LOOKS_LIKE_ONE.findall(line)):
+            continue
+        if at < len(lines) - 1:
             raise file.refusal(
                 number, "The event cannot be read, neither as JSON nor as a Python dict; take the line out."
             )
+        notes.append(f"{file.name}:{number}: the event is cut off and was left out.")
 
 
-def _event(line: str) -> Json | None:
-    """Return the event on a line, whatever stands before it; None where it cannot be read."""
-    if len(line) > _MAX_LINE_CHARACTERS:
-        return None
-    for opening in _OPENS.finditer(line):
-        value: Any = None
-        text = line[opening.start() :]
-        try:
-            value, _ = json.JSONDecoder().raw_decode(text)
-        except (ValueError, RecursionError):
-            try:
-                value = ast.literal_eval(text[: text.rfind("}") + 1])
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
-                continue
+def _events_on(line: str) -> list[Json]:
+    """Return the events on a line, whatever stands before, between and after them."""
+    events: list[Json] = []
+    at = 0
+    while len(line) <= _MAX_LINE_CHARACTERS and (opening := _OPENS.search(line, at)) is not None:
+        value, at = _value_at(line, opening.start())
         if isinstance(value, dict) and "func_name" in value:
-            return value
-    return None
+            events.append(value)
+        else:
+            at = opening.end()  # it may lie inside of what another program logged
+    return events
+
+
+def _value_at(line: str, start: int) -> tuple[Any, int]:
+    """Return what JSON or Python reads from a place on, and where that ends; None where it is nothing."""
+    try:
+        return json.JSONDecoder().raw_decode(line, start)
+    except (ValueError, RecursionError):
+        pass
+    # An event is flat, so its first brace ends it, but for one in the text of an error.
+    for end in itertools.islice(_CLOSES.finditer(line, start), _MAX_BRACES):
+        try:
+            return ast.literal_eval(line[start : end.end()]), end.end()
+        except (ValueError, SyntaxError, RecursionError, MemoryError):
+            continue
+    return None, start
 
 
 def _take(event: Json, calls: dict[tuple[int, object], _Call], file: LogFile, number: int) -> None:
@@ -192,32 +200,26 @@ def _rank_times(calls: Sequence[_Call], notes: list[str]) -> list[RankTimes]:
         by_rank.setdefault(call.rank, []).append(call)
     for own in by_rank.values():
         writing: set[int] = set()  # the saves that belong to an async one
-        for call in own:
+        for at, call in enumerate(own):
             if call.name not in _OPERATIONS or id(call) in writing:
                 continue
-            inner = _inner_save(call, own, writing) if call.name == ASYNC_SAVE else None
+            inner = _inner_save(call, own[at + 1 :], writing) if call.name == ASYNC_SAVE else None
             if inner is not None:
                 writing.add(id(inner))
             told.append(_one(call, inner, own))
     return told
 
 
-def _inner_save(async_save: _Call, own: Sequence[_Call], taken: set[int]) -> _Call | None:
-    """Return the save that writes what an async save staged: the first of the same checkpoint from then on."""
-    for call in own:
-        if (
-            call.name == ASYNC_SAVE
-            and call.start_ns > async_save.start_ns
-            and (call.checkpoint == async_save.checkpoint)
-        ):
-            return None  # the next async save of that checkpoint comes first
-        if (
-            call.name == SAVE
-            and id(call) not in taken
-            and call.start_ns >= async_save.start_ns
-            and call.checkpoint == async_save.checkpoint
-        ):
-            return call
+def _inner_save(async_save: _Call, later: Sequence[_Call], taken: set[int]) -> _Call | None:
+    """Return the save that writes what an async save staged: the next of the same checkpoint, if it comes before
+    the next async one.
+    """
+    for call in later:
+        if call.checkpoint == async_save.checkpoint and id(call) not in taken:
+            if call.name == SAVE:
+                return call
+            if call.name == ASYNC_SAVE:
+                return None
     return None
 
 
@@ -269,12 +271,18 @@ def _one(call: _Call, inner: _Call | None, own: Sequence[_Call]) -> RankTimes:
 
 def _within(call: _Call, own: Sequence[_Call], names: Sequence[str]) -> float | None:
     """Return the seconds of the phases with these names within a call; None where none has ended."""
+    first = bisect.bisect_left(own, call.start_ns, key=_start)
+    last = len(own) if call.end_ns is None else bisect.bisect_right(own, call.end_ns, key=_start)
     spent = [
         other.spent_seconds
-        for other in own
-        if other.name in names and other.spent_seconds is not None and call.holds(other)
+        for other in own[first:last]
+        if other.name in names and other.spent_seconds is not None and call.may_hold(other)
     ]
     return round(sum(spent), 9) if spent else None
+
+
+def _start(call: _Call) -> int:
+    return call.start_ns
 
 
 def _add(times: Json, name: str, value: float | None) -> None:

@@ -224,3 +224,48 @@ def test_every_recorded_file_is_of_a_run_above() -> None:
     assert {path.name for path in Path(FOREIGN).glob("dcp-logger.*")} == {
         name for names in RUNS.values() for name in names
     }
+
+
+def test_events_that_ran_into_one_line_are_all_read() -> None:
+    expected = converted(KIND, [text_of(*a_save(rank="0"), *a_save(rank="1"))], stated())
+    as_json = "noise ".join([*a_save(rank="0"), *a_save(rank="1")])
+    as_dicts = "".join(str(json.loads(line)) for line in [*a_save(rank="0"), *a_save(rank="1")])
+    assert converted(KIND, [text_of(as_json)], stated()) == expected
+    assert converted(KIND, [text_of(as_dicts)], stated()) == expected
+
+
+def test_an_event_within_what_another_program_logged_is_read() -> None:
+    expected = converted(KIND, [text_of(*a_save())], stated())
+    wrapped = [json.dumps({"level": "DEBUG", "message": json.loads(line)}) for line in a_save()]
+    quoted = [json.dumps({"level": "DEBUG", "message": str(json.loads(line))}) for line in a_save()]
+    assert converted(KIND, [text_of(*wrapped)], stated()) == expected
+    assert converted(KIND, [text_of(*quoted)], stated()) == expected
+
+
+def test_a_brace_in_the_text_of_an_error_ends_no_event() -> None:
+    failed = json.loads(event("save", "exception", 1, error="no {key} in {'a': 1}"))
+    (operation,) = converted(KIND, [text_of(str(failed))], stated())["operations"]
+    assert operation["error"] == "no {key} in {'a': 1}"
+
+
+def test_async_saves_that_overlap_keep_their_own_saves() -> None:
+    def whole(step: int, start: float, saved: float) -> list[str]:
+        lines = [
+            event("async_save", "start", start),
+            event("async_save", "end", start + 0.5, times_spent=SECOND_NS // 2),
+            event("save", "start", start + 0.6),
+            event("write_data", "end", saved - 0.1, times_spent=int(start + 1) * SECOND_NS // 10),
+            event("save", "end", saved, times_spent=int((saved - start - 0.6) * SECOND_NS)),
+        ]
+        return [
+            line.replace("step-10", f"step-{step}").replace('"uuid": "', f'"uuid": "{start}-')
+            for line in lines
+        ]
+
+    lines = [*whole(10, 0, 9.0), *whole(20, 5, 12.0), *whole(10, 20, 23.0)]
+    made = converted(KIND, [text_of(*lines)], stated())
+    told = [
+        (one["step"], one["ranks"][0]["total_seconds"], one["ranks"][0]["io_seconds"])
+        for one in made["operations"]
+    ]
+    assert told == [(10, 9.0, 0.1), (20, 7.0, 0.6), (10, 3.0, 2.1)]
