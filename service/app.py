@@ -5,7 +5,6 @@ from contextlib import asynccontextmanager
 
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
 
 from service import __version__
 from service.api import (
@@ -43,7 +42,6 @@ def create_app(settings: Settings) -> FastAPI:
         title="stallbudget",
         version=__version__,
         lifespan=lifespan,
-        generate_unique_id_function=_operation_id,
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
@@ -52,16 +50,10 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.database = database
-    app.state.routes = []
+    # Not include_router: it matches each request twice, against the router and then against its routes.
     for room in (sizings, presets, scenarios, benchmark_runs, gap_reports, explanations, operations):
-        app.include_router(room.router)
-        app.state.routes += room.router.routes
+        app.router.routes += room.router.routes
     problems.install(app)
     openapi.install(app)
     app.add_middleware(EveryRequest)
     return app
-
-
-def _operation_id(route: APIRoute) -> str:
-    """Return the operationId: the name of the route's function."""
-    return route.name

@@ -19,9 +19,7 @@ class SettingError(ValueError):
 class Settings(BaseSettings):
     """What can be set, each as `STALLBUDGET_` and the name in capitals. An empty variable counts as unset."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True, use_attribute_docstrings=True
-    )
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, extra="forbid", frozen=True)
 
     database_url: str = Field(default="sqlite:///stallbudget.db", repr=False, validate_default=True)
     """Where everything is kept: `sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://…`.

@@ -32,7 +32,7 @@ Flag = Annotated[bool, Field(strict=True)]
 class Incoming(BaseModel):
     """A part of a request: unknown fields are refused, null is the same as absent."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -45,4 +45,4 @@ class Incoming(BaseModel):
 class Outgoing(BaseModel):
     """A part of an answer. What is unknown stays None and is left out on the wire."""
 
-    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True)

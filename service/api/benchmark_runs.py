@@ -13,11 +13,12 @@ from starlette.concurrency import run_in_threadpool
 from service import parsers
 from service.api.bodies import StrictRoute, read_body
 from service.api.dependencies import DIGITS, RunId, ScenarioId, UseDatabase, UseSettings, now
+from service.api.encodings import BrokenEncoding
 from service.api.examples import UPLOADS
 from service.api.paging import Cursor, Limit, link_next, read_position, write_cursor
 from service.api.preconditions import IfMatch, IfNoneMatch, entity_tag, not_modified, required_version
 from service.api.problems import Refused, describes, summary
-from service.errors import Fault, Stale
+from service.errors import Fault, Stale, UnreadableDocument
 from service.parsers.measurement import Record
 from service.parsers.run import BenchmarkRun, Condition, StatedNodesDiffer, with_stated_nodes
 from service.store import benchmark_runs, scenarios
@@ -122,7 +123,11 @@ async def create_benchmark_run(
     if ran_at is not None and ran_at > received_at + CLOCK_TOLERANCE:
         fault = Fault("ran_at", "in_the_future", "A run that has taken place has a time that has passed.")
         raise Refused("invalid-request", summary([fault]), fault)
-    body = await read_body(request, max_bytes=settings.max_document_bytes)
+    await run_in_threadpool(_require_scenario, database, scenario_id)
+    try:
+        body = await read_body(request, max_bytes=settings.max_document_bytes)
+    except BrokenEncoding as error:
+        raise UnreadableDocument("broken_encoding", str(error)) from None
     tags = {
         "storage_label": storage_label,
         "conditions": list(dict.fromkeys(conditions or [])),
@@ -136,6 +141,12 @@ async def create_benchmark_run(
     return run
 
 
+def _require_scenario(database: Database, scenario_id: UUID) -> None:
+    """Raise NotFound before a body of many megabytes is read for nothing."""
+    with database.read() as transaction:
+        scenarios.require(transaction, id=scenario_id)
+
+
 def _receive(
     database: Database,
     scenario_id: UUID,
@@ -147,7 +158,6 @@ def _receive(
     """Read a document and store its run; the parser is done before the transaction opens."""
     sha256 = hashlib.sha256(body).hexdigest()
     with database.read() as transaction:
-        scenarios.require(transaction, id=scenario_id)
         stored = benchmark_runs.find(transaction, scenario_id=scenario_id, sha256=sha256)
     if stored is not None:
         return stored, False

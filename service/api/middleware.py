@@ -3,9 +3,9 @@
 import logging
 import re
 from collections.abc import Iterable
-from uuid import uuid4
+from secrets import token_hex
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -30,7 +30,7 @@ class EveryRequest:
             await self.app(scope, receive, send)
             return
         asked = Headers(scope=scope).get("x-request-id", "")
-        request_id = asked if _WELL_FORMED.fullmatch(asked) else uuid4().hex
+        request_id = asked if _WELL_FORMED.fullmatch(asked) else token_hex(16)
         without_body = scope["method"] == "HEAD"
         scope = {
             **scope,
@@ -44,7 +44,8 @@ class EveryRequest:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                MutableHeaders(scope=message)["X-Request-Id"] = request_id
+                headers = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+                message = {**message, "headers": headers}
             elif without_body and message["type"] == "http.response.body":
                 message = {**message, "body": b""}
             await send(message)

@@ -4,13 +4,20 @@ Every integer is `int64`, every number `double`; nothing is null, since what is 
 their own media type.
 """
 
+import ast
+import inspect
+import sys
 from collections.abc import Callable, Iterator
+from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
+from pydantic import BaseModel
 
-from service.api.problems import MEDIA_TYPE
+from service.api.problems import Problem
+from service.wire import Incoming, Outgoing
 
 DESCRIPTION = """\
 Turns a training job on a cluster into the checkpoint storage that it needs, takes the results of benchmarks,
@@ -63,11 +70,58 @@ def finished(app: FastAPI) -> Json:
     for operation in _operations(document):
         _finish_operation(operation)
     schemas = document["components"]["schemas"]
+    problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas |= problem.pop("$defs") | {"Problem": problem}
+    schemas = document["components"]["schemas"] = dict(sorted(schemas.items()))
     for leftover in ("HTTPValidationError", "ValidationError"):
         schemas.pop(leftover, None)
     for schema in _schemas(document):
         _finish_schema(schema)
+    for model in _models(Incoming, Outgoing):
+        for name, description in _field_docs(model).items():
+            field = schemas.get(model.__name__, {}).get("properties", {}).get(name)
+            if field is not None:
+                field.setdefault("description", description)
     return document
+
+
+def _models(*bases: type[BaseModel]) -> Iterator[type[BaseModel]]:
+    """Yield every model of the service that is loaded."""
+    for base in bases:
+        for model in base.__subclasses__():
+            yield model
+            yield from _models(model)
+
+
+def _field_docs(model: type[BaseModel]) -> dict[str, str]:
+    """Return the strings below the fields of a model and of those it inherits from.
+
+    Pydantic would read them as each class is made, for which every start of the service would pay.
+    """
+    found: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        if each.__module__.split(".")[0] == __name__.split(".")[0]:
+            found |= _docs_by_class(each.__module__).get(each.__name__, {})
+    return found
+
+
+@cache
+def _docs_by_class(module: str) -> dict[str, dict[str, str]]:
+    """Return the strings below the fields of every class of a module."""
+    tree = ast.parse(inspect.getsource(sys.modules[module]))
+    return {
+        node.name: {
+            field.target.id: inspect.cleandoc(below.value.value)
+            for field, below in pairwise(node.body)
+            if isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(below, ast.Expr)
+            and isinstance(below.value, ast.Constant)
+            and isinstance(below.value.value, str)
+        }
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+    }
 
 
 def _operations(document: Json) -> Iterator[Json]:
@@ -75,20 +129,40 @@ def _operations(document: Json) -> Iterator[Json]:
         yield from path.values()
 
 
+HEADERS = {
+    "X-Request-Id": "The id of the request, as in the service's log.",
+    "ETag": "The version of what is answered, for If-Match and If-None-Match.",
+    "Location": "Where what is answered is found.",
+    "Link": 'The next page, as `<path>; rel="next"`; absent on the last.',
+    "Accept-Encoding": "The encodings that are read.",
+    "Retry-After": "After how many seconds to try again.",
+}
+
+
 def _finish_operation(operation: Json) -> None:
-    for status, response in operation["responses"].items():
-        content = response.get("content", {})
-        if int(status) >= 400 and "application/json" in content:
-            content[MEDIA_TYPE] = content.pop("application/json")
-        if int(status) < 300:
-            response["headers"] = {
-                "X-Request-Id": {"description": "The id of the request.", "schema": {"type": "string"}}
-            }
-    for parameter in operation.get("parameters", ()):
+    parameters = {parameter["name"]: parameter for parameter in operation.get("parameters", ())}
+    if "If-Match" in parameters:
         # Its absence is a 428 of ours, not a 422 of the framework's, so the framework takes it for optional.
-        parameter["required"] = parameter["required"] or parameter["name"] == "If-Match"
-        if parameter["name"] == "If-None-Match":
-            operation["responses"]["304"] = {"description": "What the caller has still holds."}
+        parameters["If-Match"]["required"] = True
+    if "If-None-Match" in parameters:
+        operation["responses"]["304"] = {"description": "What the caller has still holds."}
+    makes = "201" in operation["responses"]
+    for status, response in operation["responses"].items():
+        sent = {
+            "X-Request-Id": True,
+            "ETag": int(status) < 400
+            and status != "204"
+            and (makes or parameters.keys() & {"If-None-Match", "If-Match"}),
+            "Location": int(status) < 300 and makes,
+            "Link": status == "200" and "cursor" in parameters,
+            "Accept-Encoding": status == "415",
+            "Retry-After": status == "503",
+        }
+        response["headers"] = {
+            name: {"description": HEADERS[name], "schema": {"type": "string"}}
+            for name, is_sent in sent.items()
+            if is_sent
+        }
 
 
 def _schemas(document: Json) -> Iterator[Json]:

@@ -98,7 +98,7 @@ KINDS = {
              "Send less; the limit is in `detail`."),
         Kind("unsupported-encoding", 415, "The content encoding is not supported",
              "The Content-Encoding names a compression that this path does not read.",
-             "Send the body as it is, without Content-Encoding."),
+             "Send the body as it is, or in one of the encodings that Accept-Encoding of the answer lists."),
         Kind("invalid-request", 422, "The request is wrong", "It was read, and fields of it are wrong.",
              "Correct each place in `errors`; all of them are listed."),
         Kind("unsatisfiable", 422, "The scenario has no answer",
@@ -157,7 +157,11 @@ def describes(*statuses: int) -> dict[int | str, dict[str, Any]]:
     for kind in KINDS.values():
         titles.setdefault(kind.status, []).append(kind.title)
     return {
-        status: {"model": Problem, "description": "; or ".join(titles[status]) + "."}
+        status: {
+            "description": "; or ".join(titles[status]) + ".",
+            # Not `model=Problem`: FastAPI would build a validator for every status of every route at each start.
+            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        }
         for status in sorted({*statuses, 500})
     }
 
@@ -241,7 +245,7 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
 def _methods_at(request: Request) -> set[str]:
     """Return every method of the path: one path has a route for each of them."""
     found: set[str] = set()
-    for route in request.app.state.routes:
+    for route in request.app.router.routes:
         if route.path_regex.match(request.url.path):
             found |= route.methods
     return found | ({"HEAD"} if "GET" in found else set())

@@ -4,14 +4,14 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body, Query
 
-from service.api.bodies import StrictRoute
+from service.api.bodies import ComputingRoute
 from service.api.examples import SPECS
 from service.api.problems import describes
 from service.sizing.size import size
 from service.sizing.sizing import Sizing
 from service.sizing.spec import ScenarioSpec
 
-router = APIRouter(prefix="/v1/sizings", tags=["sizings"], route_class=StrictRoute)
+router = APIRouter(prefix="/v1/sizings", tags=["sizings"], route_class=ComputingRoute)
 
 Explain = Annotated[
     bool, Query(description="Add `explanation`: for each figure its formula, inputs, assumption and source.")

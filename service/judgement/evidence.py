@@ -49,8 +49,8 @@ class Figure:
         places: Indices into its `measurements` or `operations`.
         activity: What the storage did.
         value: The figure that is compared, in the target's unit, over all nodes of the run.
-        least: The least of the repetitions.
-        largest: The largest of the repetitions.
+        least: The least of the repetitions, if known.
+        largest: The largest of the repetitions, if known.
         nodes: Nodes of the run, if known.
         ranks: Ranks of the run, if known.
         rank_bytes: Bytes that a rank moved meanwhile: the largest rank's, or the mean; if known. [B]
@@ -63,8 +63,8 @@ class Figure:
     places: tuple[int, ...]
     activity: Activity
     value: float
-    least: float
-    largest: float
+    least: float | None
+    largest: float | None
     nodes: int | None
     ranks: int | None
     rank_bytes: float | None = None
@@ -214,12 +214,15 @@ def _of_benchmark(run: BenchmarkRun, source: Source) -> Iterator[Figure]:
         over_repetitions = getattr(measurement, source.figure)
         if measurement.operation is not source.operation or over_repetitions is None:
             continue
+        value = over_repetitions.max if source.kind is Kind.RANK_TIME else over_repetitions.mean
+        if value is None:  # a mean time says nothing of the longest
+            continue
         moved_bytes = _moved_bytes(measurement)
         yield Figure(
             run=run,
             places=(place,),
             activity=source.activity,
-            value=over_repetitions.max if source.kind is Kind.RANK_TIME else over_repetitions.mean,
+            value=value,
             least=over_repetitions.min,
             largest=over_repetitions.max,
             nodes=measurement.nodes,

@@ -8,7 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from service.errors import UnreadableDocument
-from service.parsers import dcp_timing, ior_csv, ior_json, ior_rank_csv, ior_text
+from service.parsers import (
+    dcp_timing,
+    dlio_summary,
+    elbencho_csv,
+    elbencho_json,
+    fio_json,
+    io500_summary,
+    ior_csv,
+    ior_json,
+    ior_rank_csv,
+    ior_text,
+    mdtest_text,
+)
 from service.parsers.document import Document, read
 from service.parsers.environment import without_environment
 from service.parsers.measurement import Record
@@ -35,9 +47,15 @@ class Format:
 FORMATS: tuple[Format, ...] = (
     Format("dcp-timing", dcp_timing.recognises, dcp_timing.parse),
     Format("ior-json", ior_json.recognises, ior_json.parse),
+    Format("dlio-summary", dlio_summary.recognises, dlio_summary.parse),
     Format("ior-rank-csv", ior_rank_csv.recognises, ior_rank_csv.parse),
     Format("ior-csv", ior_csv.recognises, ior_csv.parse),
+    Format("fio-json", fio_json.recognises, fio_json.parse),
+    Format("elbencho-json", elbencho_json.recognises, elbencho_json.parse),
+    Format("elbencho-csv", elbencho_csv.recognises, elbencho_csv.parse),
     Format("ior-text", ior_text.recognises, ior_text.parse),
+    Format("mdtest-text", mdtest_text.recognises, mdtest_text.parse),
+    Format("io500-summary", io500_summary.recognises, io500_summary.parse),
 )
 
 

@@ -17,7 +17,8 @@ PAGES = {
     DoubtCode.NO_FSYNC: Page(
         "The write was not synced",
         "The time ends when the data is in the client's page cache, so a part of it measures memory and not storage.",
-        "Run IOR with -e, mdtest with -y, fio with end_fsync=1, elbencho with --sync; in DCP leave sync_files at true.",
+        "Run IOR with -e, mdtest with -y, fio with end_fsync=1; in DCP leave sync_files at true. elbencho times its "
+        "--sync apart from the write, so use one of the others to prove a durable rate.",
     ),
     DoubtCode.FSYNC_IGNORED: Page(
         "The sync was asked for and not done",

@@ -167,13 +167,13 @@ def _record(blocks: list[tuple[Operation, int, list[float], float]], *, incomple
             )
         found = ior.straggler(operation, repetitions) + ior.setup_doubts(operation, setup, tells_setup=False)
         slowest = spread([max(seconds) for seconds in of_operation])
-        if slowest is not None and slowest.max - slowest.min > WIDE_SPREAD_FRACTION * slowest.mean:
+        width = slowest.width_fraction if slowest is not None else None
+        if width is not None and width > WIDE_SPREAD_FRACTION:
             found.append(
                 Doubt(
                     code=DoubtCode.WIDE_SPREAD,
-                    message=f"The times of the slowest {operation} ranks lie "
-                    f"{(slowest.max - slowest.min) / slowest.mean:.0%} of their mean apart; repeat the run "
-                    "on a quiet system, with more repetitions.",
+                    message=f"The times of the slowest {operation} ranks lie {width:.0%} of their mean "
+                    "apart; repeat the run on a quiet system, with more repetitions.",
                 )
             )
         doubts += [each.model_copy(update={"measurement": len(made)}) for each in found]

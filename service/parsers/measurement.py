@@ -80,13 +80,19 @@ class Doubt(Outgoing):
 class Spread(Outgoing):
     """A figure over the repetitions of one measurement: arithmetic mean, median, least and largest.
 
-    The median is absent where a tool tells only the other three.
+    The median is absent where a tool tells only the other three, least and largest where it tells only the
+    mean.
     """
 
     mean: float
     median: float | Absent = None
-    min: float
-    max: float
+    min: float | Absent = None
+    max: float | Absent = None
+
+    @property
+    def width_fraction(self) -> float | None:
+        """Largest less least over the mean; None where they are unknown."""
+        return None if self.min is None or self.max is None else (self.max - self.min) / self.mean
 
 
 def spread(values: Sequence[float]) -> Spread | None:
@@ -132,6 +138,7 @@ class Measurement(Outgoing):
     Attributes:
         run: Which run of the file, from 0, where a file holds several.
         test: Which test of that run (IOR's TestID).
+        name: What the tool calls the test, where it has a name (IO500's `ior-easy-write`).
         operation: What was timed.
         api: The back end (`POSIX`, `MPIIO`), without a version.
         file_per_process: True for a file per rank, False for one shared file.
@@ -144,12 +151,14 @@ class Measurement(Outgoing):
         segments: Blocks a rank moves.
         fsync: Whether the time includes making the data durable.
         reordered: Whether each rank read back what another rank had written.
-        repetitions_requested: How many were asked for; `repetitions` holds those that finished.
+        repetitions_requested: How many were asked for; `repetitions` holds those that finished. Where the
+            tool prints statistics alone they have no figures; where it does not say how many, there are none.
         gb_per_second: Spread of the repetitions' rates; `per_second` and `total_seconds` likewise.
     """
 
     run: int = 0
     test: int = 0
+    name: str | Absent = None
     operation: Operation
     api: str | Absent = None
     file_per_process: bool | Absent = None
@@ -189,13 +198,14 @@ def repetition_doubts(measurements: Sequence[Measurement]) -> list[Doubt]:
                 )
             )
         rate = measurement.gb_per_second or measurement.per_second
-        if rate is not None and (rate.max - rate.min) > WIDE_SPREAD_FRACTION * rate.mean:
+        width = rate.width_fraction if rate is not None else None
+        if width is not None and width > WIDE_SPREAD_FRACTION:
             doubts.append(
                 Doubt(
                     code=DoubtCode.WIDE_SPREAD,
                     measurement=at,
-                    message=f"The {measurement.operation} rates lie {(rate.max - rate.min) / rate.mean:.0%} "
-                    "of their mean apart; repeat the run on a quiet system, with more repetitions.",
+                    message=f"The {measurement.operation} rates lie {width:.0%} of their mean apart; "
+                    "repeat the run on a quiet system, with more repetitions.",
                 )
             )
     return doubts

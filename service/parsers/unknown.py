@@ -17,16 +17,39 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             r"^\s{0,20}<(?:!DOCTYPE|html|\?xml)",
             "it looks like a web page or XML; post the benchmark's own output",
         ),
-        (r"mdtest-\S{1,30} was launched with", "it looks like mdtest output, which is not read here"),
-        (r"^rank,items,rate-", "it looks like mdtest's details by rank, which are not read here"),
-        (r"^\[RESULT\]\s", "it looks like an IO500 summary, which is not read here"),
-        (r"^ISO date,label,path type,", "it looks like elbencho's CSV, which is not read here"),
-        (r"^OPERATION\s{1,20}RESULT TYPE", "it looks like elbencho's table, which is not read here"),
-        (r'"phase_type"\s?:', "it looks like elbencho's JSON, which is not read here"),
-        (r'"fio version"\s?:', "it looks like fio's JSON, which is not read here"),
         (
-            r"^(?:\S{1,80}: \(g=\d|fio-\d|\d;fio-\d)",
-            "it looks like fio's text or terse output, which is not read here",
+            r"^rank,items,rate-",
+            "it looks like mdtest's details by rank, which do not say what was run; post what mdtest printed",
+        ),
+        (
+            r"^\s{0,20}SUMMARY(?: rate| time)?(?: \(in .{1,20}\))?: \(of \d",
+            "it looks like a part of mdtest's output without the line `mdtest-… was launched with …` that begins "
+            "it; post the whole",
+        ),
+        (
+            r"^\[(?:ior|mdtest)-(?:easy|hard)",
+            "it looks like a configuration or the result.txt of IO500; post its result_summary.txt",
+        ),
+        (
+            r'"(?:save|load)_ckpt\d{1,9}"\s?:',
+            "it looks like one rank's times of a DLIO run; post the summary.json beside it, or convert the run to "
+            "dcp-timing",
+        ),
+        (
+            r"^OPERATION\s{1,20}RESULT TYPE",
+            "it looks like elbencho's table; run elbencho with --jsonfile FILE and post that file",
+        ),
+        (
+            r'"(?:phase_type|last_done)"\s?:',
+            "it looks like elbencho's JSON, but no line is one of its objects; post what --jsonfile wrote",
+        ),
+        (
+            r'"(?:fio version|job options|client_stats)"\s?:',
+            "it looks like a part of fio's JSON; post the whole document, as --output-format=json wrote it",
+        ),
+        (
+            r"^(?:\S{1,80}: \(g=\d|fio-\d|\d;fio-\d|\S{1,80}: \(groupid=\d|Run status group \d)",
+            "it looks like fio's text or terse output; run fio with --output-format=json and post that",
         ),
         (
             r"^\"?access\"?[;\t]\"?bw\(MiB/s\)",
@@ -43,9 +66,12 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         ),
         (
             r"MPI_INIT|MPI_Init|MPI_ABORT|mpirun|PMIx",
-            "it looks like messages of an MPI launcher, without an IOR run",
+            "it looks like messages of an MPI launcher, without a benchmark's run",
         ),
-        (r"SLURM_|^slurmstepd:|^srun:|^sbatch:", "it looks like a SLURM job's log, without an IOR run"),
+        (
+            r"SLURM_|^slurmstepd:|^srun:|^sbatch:",
+            "it looks like a SLURM job's log, without a benchmark's run",
+        ),
         (r"^#!", "it looks like a script; post what it prints"),
         (r"^%PDF|^{\\rtf", "it looks like a formatted document; post plain text"),
     )

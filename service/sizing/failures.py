@@ -1,5 +1,6 @@
 """Mean time between failures of a job, with its uncertainty."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 from scipy.special import gammaincinv
@@ -78,11 +79,16 @@ def poisson_bounds(*, mtbf_seconds: float, failures: float, confidence_fraction:
     References:
         F. Garwood, "Fiducial limits for the Poisson distribution", Biometrika 28(3/4), 1936.
     """
-    tail = (1.0 - confidence_fraction) / 2.0
-    fewest = float(gammaincinv(failures, tail))
-    most = float(gammaincinv(failures + 1.0, 1.0 - tail))
+    fewest, most = _expected_counts(failures, confidence_fraction)
     exposure_seconds = mtbf_seconds * failures
     return Bounds(exposure_seconds / most, exposure_seconds / fewest)
+
+
+@lru_cache(maxsize=1024)
+def _expected_counts(failures: float, confidence_fraction: float) -> tuple[float, float]:
+    """Return the fewest and the most failures to expect where so many were counted; kept, since records recur."""
+    tail = (1.0 - confidence_fraction) / 2.0
+    return float(gammaincinv(failures, tail)), float(gammaincinv(failures + 1.0, 1.0 - tail))
 
 
 def failures_per_day(*, mtbf_seconds: float) -> float:

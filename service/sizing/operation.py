@@ -3,7 +3,7 @@
 The same for the figures that a scenario asks for and for those that a given storage system delivers.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from service.sizing import cost, goodput, interval
 from service.sizing.sizing import (
@@ -20,8 +20,7 @@ from service.sizing.sizing import (
 from service.sizing.spec import IntervalRule, ScenarioSpec
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(NamedTuple):
     """What stays the same whatever the storage: the checkpoint, the failures, the prices."""
 
     spec: ScenarioSpec
@@ -38,8 +37,7 @@ class Job:
     gpu_hour_usd: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(NamedTuple):
     """A job that saves: its interval, its stall, and what comes of them."""
 
     interval: Interval

@@ -242,8 +242,9 @@ def test_a_wrong_parameter_is_named_and_nothing_stored(
 
 
 def _shared(client: TestClient) -> str:
-    items = client.get("/v1/scenarios").json()["items"]
-    return str(items[0]["id"] if items else store(client)["id"])
+    """Return a scenario that no other module posts to."""
+    named = {item["name"]: item["id"] for item in client.get("/v1/scenarios?limit=200").json()["items"]}
+    return str(named.get("refusals") or store(client, name="refusals")["id"])
 
 
 @pytest.mark.parametrize("name", ["storage_label", "note", "ran_at", "nodes"])
@@ -340,3 +341,25 @@ def test_a_text_of_ones_own_with_nul_is_refused_alike_on_both(
     answer = upload(client, store(client), dcp("a\x00b"))
     problem(answer, 422, "unreadable-document")
     assert _stored(application) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("file", "format", "operations"),
+    [
+        ("benchmarks/mdtest-4.0-files-2nodes-write-1k.txt", "mdtest-text", 4),
+        ("benchmarks/io500-sc25dev-debug-result_summary.txt", "io500-summary", 11),
+        ("dcp/foreign/dlio-both.summary.json", "dlio-summary", 2),
+        ("dcp/foreign/dlio-read.summary.json", "dlio-summary", 1),
+    ],
+)
+def test_the_relatives_of_ior_and_dcp_are_taken_and_judged(
+    client: TestClient, file: str, format: str, operations: int
+) -> None:
+    scenario = store(client)
+    run = stored_run(client, scenario, (DATA / file).read_bytes())
+    assert (run["format"], len(run["measurements"])) == (format, operations)
+    assert client.get(f"/v1/benchmark-runs/{run['id']}").json() == run
+    assert client.get(f"/v1/benchmark-runs/{run['id']}/document").content == (DATA / file).read_bytes()
+    report = client.get(f"/v1/scenarios/{scenario['id']}/gap-report")
+    assert report.status_code == 200
+    assert nulls(run) == nulls(report.json()) == []

@@ -71,17 +71,17 @@ def test_a_length_beyond_the_limit_is_refused_before_the_body(small: TestClient,
         problem(small.post(path, content=b"{}", headers={"Content-Length": length}), 413, "too-large")
 
 
-@pytest.mark.parametrize("encoding", ["gzip", "br", "deflate", "zstd", "GZIP", "identity, gzip", "x" * 999])
+@pytest.mark.parametrize("encoding", ["br", "deflate", "compress", "identity, gzip", "gzip, zstd", "x" * 999])
 def test_an_encoding_that_is_not_read_is_refused(small: TestClient, encoding: str) -> None:
     for path in _paths(small):
         answer = small.post(path, content=b"{}", headers={"Content-Encoding": encoding})
         body = problem(answer, 415, "unsupported-encoding")
         assert places(body) == [("Content-Encoding", "unsupported")]
-        assert answer.headers["accept-encoding"] == "identity"
+        assert answer.headers["accept-encoding"] == "gzip, x-gzip, zstd, identity"
 
 
 def test_an_encoding_on_a_second_line_is_seen(small: TestClient) -> None:
-    headers = [("Content-Encoding", "identity"), ("Content-Encoding", "gzip")]
+    headers = [("Content-Encoding", "identity"), ("Content-Encoding", "br")]
     problem(small.post("/v1/sizings", json=SYNC, headers=headers), 415, "unsupported-encoding")
 
 

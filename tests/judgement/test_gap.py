@@ -5,7 +5,7 @@ import pytest
 
 from service.judgement.gap import judge, newest_label
 from service.judgement.report import Basis, Outcome, Status
-from service.parsers.measurement import DcpOp, DoubtCode, Measurement, Operation
+from service.parsers.measurement import DcpOp, DoubtCode, Measurement, Operation, Spread
 from service.parsers.run import BenchmarkRun, Condition
 from service.sizing.size import size
 from service.sizing.sizing import TargetId
@@ -74,6 +74,18 @@ def test_full_scale_that_falls_short_is_missed() -> None:
         "Storage pfs-a falls short on 2 of 10 targets, most of all in the write bandwidth: "
         "75.6 GB/s where at least 94.5 GB/s is needed."
     )
+
+
+def test_a_mean_alone_is_compared_and_shows_no_range() -> None:
+    alone = ior(100.0).model_copy(
+        update={"repetitions": [], "gb_per_second": Spread(mean=100.0), "total_seconds": Spread(mean=57.0)}
+    )
+    report = report_on(scenario(), run(measurements=[alone]))
+    write = target_of(report, WRITE)
+    assert (write.status, write.measured) == (Status.MET, 100.0)
+    assert (write.measured_min, write.measured_max) == (None, None)
+    # A mean of times says nothing of the longest.
+    assert target_of(report, TargetId.SLOWEST_WRITER_SECONDS).status is Status.UNMEASURED
 
 
 def test_a_rate_that_is_exactly_the_target_meets_it() -> None:

@@ -133,6 +133,8 @@ def _check_measurement(measurement: Measurement, result: dict[str, Any], absent:
 
 
 def _check_rate(rate: Spread, result: dict[str, Any]) -> None:
+    assert rate.max is not None
+    assert rate.min is not None
     if "bw_mib_s" in result:
         assert rate.max == rate.min == pytest.approx(result["bw_mib_s"] / MIB_PER_GB, rel=1e-9)
     for key, value in (("max_mib_s", rate.max), ("min_mib_s", rate.min), ("mean_mib_s", rate.mean)):

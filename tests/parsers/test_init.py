@@ -11,7 +11,14 @@ from service.errors import UnreadableDocument
 from service.parsers import FORMATS, read
 from tests.parsers.manifest import DATA, Entry, content, entries, outcome, refused
 
-NAMES = {"text": "ior-text", "json": "ior-json", "csv": "ior-csv", "ior-rank-csv": "ior-rank-csv"}
+NAMES = {
+    "text": "ior-text",
+    "json": "ior-json",
+    "csv": "ior-csv",
+    "ior-rank-csv": "ior-rank-csv",
+    "mdtest-text": "mdtest-text",
+    "io500-summary": "io500-summary",
+}
 MUTATIONS_PER_FILE = 45
 
 
@@ -19,9 +26,7 @@ def test_every_format_has_its_own_name() -> None:
     assert len({each.name for each in FORMATS}) == len(FORMATS)
 
 
-@pytest.mark.parametrize(
-    "entry", [*entries("text"), *entries("json"), *entries("csv"), *entries("ior-rank-csv")]
-)
+@pytest.mark.parametrize("entry", [entry for format in NAMES for entry in entries(format)])
 def test_a_labelled_file_is_recognised_as_what_it_is(entry: Entry) -> None:
     document = read(content(entry["file"]))
     found = [each.name for each in FORMATS if each.recognises(document)]
@@ -39,14 +44,15 @@ def test_a_labelled_file_of_no_format_is_refused(entry: Entry) -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("-- started --\n\nmdtest-4.0.0 was launched with 4 total task(s) on 1 node(s)\n", "mdtest"),
-        ("rank,items,rate-Directory creation,time-Directory creation\n", "mdtest"),
+        ("rank,items,rate-Directory creation,time-Directory creation\n", "post what mdtest printed"),
+        ("SUMMARY rate: (of 3 iterations)\n   File creation 1 1 1 0\n", "part of mdtest's output"),
+        ("SUMMARY rate (in ops/sec): (of 3 iterations)\n", "part of mdtest's output"),
+        ("[ior-easy-write]\nt_start = 2026-11-29\nscore = 0.155614\n", "post its result_summary.txt"),
+        ('{"1": {"save_ckpt1": {"duration": 0.5}}}', "post the summary.json"),
         ("ckpt: (g=0): rw=write, bs=(R) 1024KiB\n...\nfio-3.33\n", "fio's text"),
-        ('{"fio version" : "fio-3.33", "jobs": []}', "fio's JSON"),
+        ('  "fio version" : "fio-3.33",\n  "jobs" : [\n', "fio's JSON"),
         ("OPERATION   RESULT TYPE         FIRST DONE   LAST DONE\n", "elbencho's table"),
-        ("ISO date,label,path type,paths\n", "elbencho's CSV"),
-        ('{"phase_type":"SYNC"}\n{"phase_type":"WRITE"}\n', "elbencho's JSON"),
-        ("[RESULT]       ior-easy-write        0.155614 GiB/s : time 0.822 seconds\n", "IO500"),
+        ('{\n  "phase_type": "SYNC",\n', "elbencho's JSON"),
         ("<!DOCTYPE html>\n<html><body>Sign in</body></html>", "web page"),
         ("#!/bin/bash\n#SBATCH -N 2\nior -w\n", "script"),
         ("srun: error: node01: task 3: Killed\nslurmstepd: error\n", "SLURM"),
@@ -148,8 +154,10 @@ def _tests(count: int) -> bytes:
         lambda count: content("ior-3.3-posix-fpp-write-read-3reps.json") * count,
         lambda count: content("ior-4.0-posix-fpp-write-read-3reps.csv") * count,
         lambda count: content("ior-4.0-rank-details.csv") * count,
+        lambda count: content("mdtest-4.0-dirs-and-files.txt") * count,
+        lambda count: content("io500-sc25dev-debug-result_summary.txt") * count,
     ],
-    ids=["tests", "runs", "json", "csv", "rank-csv"],
+    ids=["tests", "runs", "json", "csv", "rank-csv", "mdtest", "io500"],
 )
 def test_cost_grows_as_the_size_does(made: Callable[[int], bytes]) -> None:
     few, many = _calls(made(10)), _calls(made(80))
@@ -157,7 +165,13 @@ def test_cost_grows_as_the_size_does(made: Callable[[int], bytes]) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", [" ", "0", '"', "\\", "{", "[", '"Command line": ', ', "Path": "', "IOR-4", "1,"]
+    "unit",
+    [
+        *(" ", "0", '"', "\\", "{", "[", '"Command line": ', ', "Path": "', "IOR-4", "1,"),
+        *("mdtest-4 was launched with ", "V-1: Rank 1 ", "File read ", "WARNING: unable to read ", "'-F' "),
+        *("[RESULT] ", "[RESULT] ior-easy-write 1", "IO500 version "),
+        *('"save_checkpoint_io_mean_GB_per_second" : ', "NaN,"),
+    ],
 )
 def test_a_line_without_end_is_read_or_refused_soon(unit: str) -> None:
     # Each of these took minutes if an expression tried every way to share it out.
@@ -166,5 +180,9 @@ def test_a_line_without_end_is_read_or_refused_soon(unit: str) -> None:
         b"",
         content("ior-4.0-killed-mid-run.txt"),
         content("ior-4.0-killed-mid-run.json") + b'\n"',
+        content("mdtest-4.0-killed.txt"),
+        content("mdtest-4.0-killed.txt").partition(b"mdtest '-F'")[0],
+        content("io500-sc25dev-debug-result_summary.txt"),
+        b'{"num_accelerators": 2, "metric": {',
     ):
         outcome(before + long)

@@ -1,0 +1,50 @@
+"""Requests per second of `POST /v1/sizings`, beside endpoints that compute nothing. Interleaved, in several rounds."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+NAMES = ("service", "canned", "plain")
+
+
+def rates(*, rounds: int, seconds: float, connections: int) -> dict[str, list[float]]:
+    """Return the requests per second of each application, round by round.
+
+    All servers stay up; one at a time has work, in an order that turns from round to round. Where the
+    machine has two processors or more, servers and client have one each.
+    """
+    with ExitStack() as stack:
+        ports = {name: stack.enter_context(_serving(name)) for name in NAMES}
+        found: dict[str, list[float]] = {name: [] for name in NAMES}
+        for turn in range(rounds):
+            order = NAMES[turn % len(NAMES) :] + NAMES[: turn % len(NAMES)]
+            for name in order:
+                found[name].append(_load(ports[name], seconds, connections))
+    return found
+
+
+@contextmanager
+def _serving(name: str) -> Iterator[int]:
+    command = [sys.executable, "-m", "benchmarks.servers", name]
+    with subprocess.Popen([*_pinned(0), *command], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            yield int(server.stdout.readline())
+        finally:
+            server.terminate()
+
+
+def _load(port: int, seconds: float, connections: int) -> float:
+    command = [sys.executable, "-m", "benchmarks.load", str(port), str(seconds), str(connections)]
+    done = subprocess.run([*_pinned(1), *command], check=True, capture_output=True, text=True)
+    return float(done.stdout)
+
+
+def _pinned(which: int) -> list[str]:
+    """Return the words before a command that give it a processor of its own, where that is possible."""
+    if not hasattr(os, "sched_getaffinity"):
+        return []
+    processors = sorted(os.sched_getaffinity(0))
+    return ["taskset", "-c", str(processors[which])] if len(processors) > 1 else []

@@ -1,0 +1,40 @@
+"""A sizing is answered without FastAPI's handler; with it, as with a query, the answer is the same."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from service.api.examples import LLAMA_405B_SYNC, SPECS
+from service.app import create_app
+from service.settings import Settings
+
+BODIES: list[Any] = [
+    *(example["value"] for example in SPECS.values()),
+    None,
+    [],
+    {},
+    {"model": {"parameters": "405e9"}, "cluster": {"gpu": 1}},
+    {**LLAMA_405B_SYNC, "failures": {"mtbf_hours": 1e-9}},
+    {**LLAMA_405B_SYNC, "prices": {"gpu_hour_usd": -1}, "more": 1},
+]
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[TestClient]:
+    with TestClient(create_app(Settings(database_url="sqlite:///unused.db"))) as made:
+        yield made
+
+
+@pytest.mark.parametrize("body", BODIES)
+def test_the_answer_is_the_one_that_the_framework_gives(client: TestClient, body: Any) -> None:  # noqa: ANN401
+    text = json.dumps(body)
+    ours, frameworks = (client.post("/v1/sizings" + query, content=text) for query in ("", "?explain=false"))
+    assert ours.status_code == frameworks.status_code
+    assert ours.headers.keys() == frameworks.headers.keys()
+    answers = [ours.json(), frameworks.json()]
+    for answer in answers:
+        answer.pop("request_id", None)
+    assert answers[0] == answers[1]
