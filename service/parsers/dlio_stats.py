@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from service.errors import UnreadableDocument
+from service.parsers.dlio_summary import Summary, read_summary
+from service.parsers.document import Document
 from service.parsers.trainer_logs import (
     LOAD,
     SAVE,
@@ -27,8 +30,6 @@ from service.parsers.trainer_logs import (
     seconds,
 )
 
-BYTES_PER_GIB = 2**30
-
 _RANK_FILE = re.compile(r"(?:^|[^0-9])([0-9]{1,7})_per_epoch_stats\.json$")
 _OTHER_FILE = re.compile(r"_output\.json$")
 _CHECKPOINT = re.compile(r"(save|load)_ckpt(\d+)")
@@ -40,7 +41,7 @@ def read(files: Sequence[LogFile], stated: Stated) -> Reading:
     Raises:
         Unconvertible: A file is not what DLIO writes, two are of the same rank, or none has a checkpoint.
     """
-    summaries: list[tuple[LogFile, Json]] = []
+    summaries: list[tuple[LogFile, Summary]] = []
     told: list[RankTimes] = []
     times: list[datetime] = []
     rank_of: dict[int, str] = {}
@@ -51,7 +52,7 @@ def read(files: Sequence[LogFile], stated: Stated) -> Reading:
             continue
         value = loose_json(file)
         if "num_accelerators" in value or "num_hosts" in value:
-            summaries.append((file, value))
+            summaries.append((file, _summary(file)))
             continue
         named = _RANK_FILE.search(file.name)
         if named is None:
@@ -72,53 +73,35 @@ def read(files: Sequence[LogFile], stated: Stated) -> Reading:
             files,
             "no save_ckpt or load_ckpt; give every rank's <rank>_per_epoch_stats.json beside summary.json",
         )
-    world_size = nodes = size = None
-    if summaries:
-        world_size, nodes, size = summary_facts(*summaries[0])
-    else:
+    summary = summaries[0][1] if summaries else None
+    if summary is None:
         notes.append("No summary.json was given, so the size of a checkpoint is not known.")
     operations = operations_of(told, zone=stated.zone)
-    if size is not None:
-        for operation in operations:
-            if "error" not in operation:
-                # DLIO's own throughput takes either to have moved the whole checkpoint.
-                operation |= {"checkpoint_bytes": size, "bytes_total": size}
+    for operation in operations:
+        if summary is not None and "error" not in operation:
+            # DLIO's own throughput takes either to have moved the whole checkpoint.
+            operation |= dict.fromkeys(("checkpoint_bytes", "bytes_total"), summary.checkpoint_bytes)
     return Reading(
         checkpointer="dlio",
         operations=operations,
-        world_size=world_size,
-        nodes=nodes,
+        world_size=None if summary is None else summary.world_size,
+        nodes=None if summary is None else summary.nodes,
         last_at=latest(times),
         notes=notes,
     )
 
 
-def summary_facts(file: LogFile, summary: Json) -> tuple[int | None, int | None, int | None]:
-    """Return what a summary.json says of the run: its ranks, its nodes, and the bytes of one checkpoint.
+def _summary(file: LogFile) -> Summary:
+    """Return what a summary.json says, as the reader of uploads reads it.
 
     Raises:
-        Unconvertible: One of them is no such number.
+        Unconvertible: It is none that can be used.
     """
-    metric = summary.get("metric")
-    gib = metric.get("checkpoint_size_GB") if isinstance(metric, dict) else None
-    if gib is not None and not (
-        isinstance(gib, int | float) and not isinstance(gib, bool) and 0 < gib < 2**53 / BYTES_PER_GIB
-    ):
-        raise file.refusal("#/metric/checkpoint_size_GB", f"{str(gib)[:40]} is no size of a checkpoint.")
-    return (
-        _count(file, summary, "num_accelerators"),
-        _count(file, summary, "num_hosts"),
-        None if gib is None else round(gib * BYTES_PER_GIB),
-    )
-
-
-def _count(file: LogFile, summary: Json, name: str) -> int | None:
-    value = summary.get(name)
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10_000_000:
-        raise file.refusal(f"#/{name}", f"{str(value)[:40]} is no count.")
-    return value
+    try:
+        return read_summary(Document(file.text))
+    except UnreadableDocument as error:
+        where = error.pointer if error.pointer and error.pointer not in error.detail else ""
+        raise Unconvertible(f"{file.name}: {where}{' ' if where else ''}{error.detail}") from None
 
 
 def loose_json(file: LogFile) -> Json:

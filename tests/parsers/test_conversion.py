@@ -1,7 +1,7 @@
 """From any trainer's files to a document: what holds whatever they are."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -11,7 +11,18 @@ from jsonschema import Draft202012Validator
 
 from service.parsers.conversion import READERS, FactsMissing, convert, log_file
 from service.parsers.trainer_logs import Stated, Unconvertible
-from tests.parsers.foreign import DATA, FACTS, FOREIGN, NOW, converted, foreign, record, stated, text_of
+from tests.parsers.foreign import (
+    DATA,
+    FACTS,
+    FOREIGN,
+    NOW,
+    converted,
+    foreign,
+    notes_of,
+    record,
+    stated,
+    text_of,
+)
 
 SCHEMA = Draft202012Validator(json.loads((DATA / "dcp-timing.schema.json").read_text()))
 RUNS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -91,6 +102,25 @@ def test_what_is_stated_stands_in_the_document() -> None:
         "checkpointer_version": "0.9",
     }
     assert made["recorded_at"] == "2026-01-02T00:00:00Z"
+
+
+def test_times_without_a_zone_are_recorded_in_the_stated_one_else_in_utc() -> None:
+    files = foreign("torchtitan-style.log")
+    zone = timezone(timedelta(hours=9))
+    assert (
+        converted("torchtitan", files, stated(world_size=8))["recorded_at"] == "2026-11-29T16:31:16.764000Z"
+    )
+    assert converted("torchtitan", files, stated(world_size=8, zone=zone))["recorded_at"] == (
+        "2026-11-29T07:31:16.764000Z"
+    )
+    assert notes_of("torchtitan", files, stated(world_size=8, zone=zone)) == []
+
+
+def test_one_rank_ran_on_one_node_and_two_may_have_run_on_any() -> None:
+    line = "Finished saving the checkpoint in 1.00 seconds."
+    assert converted("torchtitan", [text_of(line)], stated(world_size=1, nodes=None))["nodes"] == 1
+    with pytest.raises(FactsMissing):
+        converted("torchtitan", [text_of(line)], stated(world_size=2, nodes=None))
 
 
 def test_a_document_that_the_service_would_refuse_is_not_printed() -> None:

@@ -163,6 +163,13 @@ def test_an_absurd_number_is_refused_with_its_file_and_line(told: str) -> None:
     assert str(refused.value).startswith("train.log:2: ")
 
 
+def test_one_rank_has_its_least_time_as_its_largest() -> None:
+    (operation,) = converted(KIND, [text_of(SAVE.format("(2.00, 2.00)"))], stated(world_size=1, mode="save"))[
+        "operations"
+    ]
+    assert operation["summary"]["total_seconds"] == {"min": 0.002, "max": 0.002}
+
+
 def test_a_line_that_is_cut_off_is_left_out_and_said() -> None:
     file = text_of(SAVE.format("(3.00, 4.00)"), SAVE.format("(3.00, 4"))
     said = stated(world_size=8, mode="save")

@@ -143,6 +143,16 @@ def test_an_absurd_number_is_refused_with_its_file_and_line(line: str) -> None:
     assert str(refused.value).startswith("train.log:3: ")
 
 
+def test_an_async_save_may_block_for_no_measurable_time_and_a_load_may_not() -> None:
+    said = stated(world_size=1, mode="async_save")
+    assert (
+        converted(KIND, [text_of(a_save(took="0.000"))], said)["operations"][0]["ranks"][0]["blocked_seconds"]
+        == 0
+    )
+    with pytest.raises(Unconvertible, match="took no time"):
+        converted(KIND, [text_of(a_save(), a_load(took=0.0))], said)
+
+
 def test_a_log_without_such_lines_is_refused() -> None:
     with pytest.raises(Unconvertible, match="no line with Global Checkpoint Save"):
         converted(KIND, [text_of("Epoch 0")], stated(world_size=1))

@@ -124,6 +124,28 @@ def test_several_files_that_do_not_say_their_rank_are_refused() -> None:
         converted(KIND, files, stated(world_size=2))
 
 
+def test_one_file_that_does_not_say_its_rank_is_of_the_first() -> None:
+    file = text_of("[titan] Finished saving the checkpoint in 0.60 seconds.")
+    (operation,) = converted(KIND, [file], stated(world_size=8))["operations"]
+    assert operation["ranks"] == [{"rank": 0, "total_seconds": 0.6}]
+
+
+@pytest.mark.parametrize(("clock", "known"), [("16:00:01,000", True), ("16:00:01,001", False)])
+def test_a_save_within_a_second_of_its_step_line_is_of_that_step(clock: str, known: bool) -> None:
+    lines = [
+        line("step: 20  loss:  8.0", clock="16:00:00,000"),
+        line("Saving the checkpoint.", clock=clock),
+        line("Finished saving the checkpoint in 1.00 seconds.", clock="16:00:02,001"),
+    ]
+    (operation,) = converted(KIND, [text_of(*lines)], stated(world_size=1))["operations"]
+    assert ("step" in operation) is known
+
+
+def test_lines_that_are_whole_are_not_told_as_cut_off() -> None:
+    notes = notes_of(KIND, foreign(NEWER), stated(world_size=8))
+    assert not any("cut off" in note for note in notes)
+
+
 def test_a_save_long_after_the_last_step_line_is_of_no_known_step() -> None:
     lines = [
         line("step: 20  loss:  8.0", clock="16:00:00,000"),

@@ -12,6 +12,8 @@ from service.parsers.trainer_logs import (
     operations_of,
     seconds,
     step_in,
+    unix_time,
+    whole,
     written_time,
 )
 from tests.parsers.foreign import text_of
@@ -39,6 +41,31 @@ def ranks(operations: list[dict[str, object]]) -> list[list[int]]:
 )
 def test_a_duration_is_in_seconds(token: str, unit: float, expected: float) -> None:
     assert seconds(token, FILE, 1, unit_seconds=unit) == expected
+
+
+@pytest.mark.parametrize("token", ["0", "0.0", "1000000"])
+def test_the_ends_of_what_an_operation_can_have_taken_are_in(token: str) -> None:
+    assert seconds(token, FILE, 1) == float(token)
+
+
+def test_no_time_at_all_is_refused_where_it_was_measured() -> None:
+    with pytest.raises(Unconvertible, match="took no time"):
+        seconds("0.0", FILE, 1, zero=False)
+
+
+def test_a_count_may_be_as_large_as_is_said() -> None:
+    assert whole("7", FILE, 1, what="rank", most=7) == 7
+    for token in ("8", "-1", "7.0", ""):
+        with pytest.raises(Unconvertible, match="is no rank"):
+            whole(token, FILE, 1, what="rank", most=7)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["\x1b[31mstep: 1\x1b[0m", "\x1b]0;title\x07step: 1", "^[[36mstep: 1^[[39m", "\x1bMstep: 1"],
+)
+def test_orders_to_a_terminal_are_taken_out(line: str) -> None:
+    assert list(text_of(line, "plain").lines()) == [(1, "step: 1"), (2, "plain")]
 
 
 @pytest.mark.parametrize("token", ["", "x", "nan", "-inf", "-0.1", "1000001", "1_000_000_0"])
@@ -89,7 +116,8 @@ def test_a_name_says_a_step_or_none(name: str, step: int | None) -> None:
         ("s3://bucket/run/final/", {"checkpoint": "final"}),
         ("C:\\ckpt\\step-7", {"checkpoint": "step-7", "step": 7}),
         ("/", {}),
-        ("x" * 300, {}),
+        ("x" * 256, {"checkpoint": "x" * 256}),
+        ("x" * 257, {}),
     ],
 )
 def test_a_checkpoint_is_named_by_the_end_of_its_path(path: str, expected: dict[str, object]) -> None:
@@ -113,6 +141,23 @@ def test_where_ranks_tell_of_unlike_many_the_times_decide() -> None:
         [0, 1],
         [0, 1],
     ]
+
+
+def test_records_that_touch_belong_together_and_those_apart_do_not() -> None:
+    assert ranks(operations_of([told(0, 0), told(1, 1.0), told(1, 9)])) == [[0, 1], [1]]
+    assert ranks(operations_of([told(0, 0), told(1, 1.1), told(1, 9)])) == [[0], [1], [1]]
+
+
+def test_where_one_start_is_unknown_the_order_of_the_records_stands() -> None:
+    made = operations_of([told(0, 5, key="b"), told(0, None, key="c"), told(0, 0, key="a")])
+    assert [operation.get("started_at", "")[17:] for operation in made] == ["05Z", "", "00Z"]
+
+
+def test_an_instant_is_one_that_a_clock_can_show() -> None:
+    assert unix_time("1.5", FILE, 1) == datetime(1970, 1, 1, 0, 0, 1, 500000, tzinfo=UTC)
+    for token in ("0", "-1", "nan", "1e400", "1e30", "now"):
+        with pytest.raises(Unconvertible, match="no time in seconds since 1970"):
+            unix_time(token, FILE, 1)
 
 
 def test_where_ranks_tell_of_unlike_many_without_times_the_order_decides() -> None:
