@@ -49,7 +49,9 @@ def run(tour: list[Block], port: int) -> list[str]:
     """Return what each block prints, errors included, run one after the other in one shell."""
     mark = "=== end of block ==="
     # What an installation puts into .venv/bin, as this checkout has it.
-    script = f'stallbudget() {{ {shlex.quote(sys.executable)} -m service.cli "$@"; }}\n' + "".join(f"{block.commands}\necho '{mark}'\n" for block in tour)
+    script = f'stallbudget() {{ {shlex.quote(sys.executable)} -m service.cli "$@"; }}\n' + "".join(
+        f"{block.commands}\necho '{mark}'\n" for block in tour
+    )
     done = subprocess.run(
         ["sh"],
         input=script.replace(ADDRESS, f"127.0.0.1:{port}"),
@@ -100,7 +102,7 @@ def test_every_make_target_on_the_page_exists() -> None:
 
 PATHS = re.findall(r"(?:`| @|python3 )([\w.-]+(?:/[\w.-]+)*/?)(?=[`\s])", README)
 PATHS = [path for path in PATHS if "/" in path or re.search(r"\.(?:md|yml|py|json|toml)$", path)]
-MADE_WHEN_RUN = {".venv/bin/stallbudget"}
+MADE_WHEN_RUN = {".venv/bin", ".venv/bin/stallbudget"}
 
 
 def test_every_resource_is_on_the_page_with_its_methods() -> None:
