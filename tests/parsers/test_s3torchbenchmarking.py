@@ -109,3 +109,38 @@ def test_what_are_no_whole_epochs_is_refused(file: LogFile, said: str) -> None:
 def test_two_jobs_are_not_one_run() -> None:
     with pytest.raises(Unconvertible, match="one at a time"):
         converted(KIND, foreign(NAME, NAME), stated())
+
+
+def test_what_the_file_says_of_the_software_is_told() -> None:
+    results = copy.deepcopy(RESULTS)
+    results["config"] |= {"checkpoint": {"storage": "s3"}}
+    results["metadata"] = {"pytorch_version": "2.13.0"}
+    made = converted(KIND, [text_of(json.dumps(results), name="job_results.json")], stated())
+    assert made["software"] == {
+        "checkpointer": "torch.distributed.checkpoint",
+        "trainer": "s3torchbenchmarking",
+        "checkpointer_version": "2.13.0",
+        "collective_backend": "gloo",
+    }
+    on_disk = converted(KIND, foreign(NAME), stated())
+    assert on_disk["software"]["checkpointer"] == "s3torchbenchmarking"
+    assert "trainer" not in on_disk["software"]
+
+
+@pytest.mark.parametrize(
+    "config",
+    [{"backend": 7, "thread_count": 0}, {"backend": "", "thread_count": True}, {"backend": "x" * 33}],
+)
+def test_odd_settings_are_left_out(config: dict[str, object]) -> None:
+    made = converted(KIND, [configured(**{"thread_count": "4", **config})], stated())
+    assert "collective_backend" not in made["software"]
+    assert "settings" not in made["operations"][0]
+
+
+def test_without_a_count_of_epochs_the_ranks_give_it() -> None:
+    assert converted(KIND, [configured(epochs=None)], stated()) == converted(KIND, foreign(NAME), stated())
+
+
+def test_a_rate_that_is_no_number_is_refused_with_its_place() -> None:
+    with pytest.raises(Unconvertible, match=r"^job_results\.json:#/metrics/throughput_mibs/0: "):
+        converted(KIND, [changed(throughput_mibs=["fast"] * 16)], stated())
