@@ -608,7 +608,7 @@ def _repetitions(operations: Sequence[DcpOperation]) -> list[Doubt]:
                 Doubt(
                     code=DoubtCode.FEW_REPETITIONS,
                     measurement=(counted or kind)[0],
-                    message=f"The figures of {op} rest on {len(counted)} operations that are ok and not "
+                    message=f"The figures of {op} rest on {len(counted)} that are ok and not "
                     f"warm-up: record {ENOUGH_REPETITIONS} or more.",
                 )
             )
