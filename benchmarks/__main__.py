@@ -39,7 +39,7 @@ Servers and client have a processor each where there are two. In each of {rounds
 | the service itself, but with a canned answer | {canned:,.0f} | {to_canned:.0%} of it |
 
 The first ratio says what the service costs beside the framework under it, the second what the computation costs
-inside it. They differ because the service answers a sizing without the framework's dependency solving.
+inside it.
 
 ## Starting
 

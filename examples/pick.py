@@ -1,6 +1,6 @@
 """Prints fields of the JSON on standard input, named by JSON Pointer: what the README shows of an answer.
 
-`pick.py /a/b /c` prints a line for each field; one pointer alone prints its bare value. `/list/*/a,b` prints a
+`pick.py /a/b /c` prints a line for each field; one pointer alone prints its bare value. `/list/*/a,b/c` prints a
 line for each member of a list, with the named fields of it. Numbers are rounded to four digits, or to whole
 ones from a thousand on. A problem document goes to standard error, whole sentence, and ends with 1.
 """

@@ -27,7 +27,7 @@ def run_lines(dockerfile: str) -> list[str]:
 
 def copied(dockerfile: str) -> list[str]:
     """Return what the first stage copies from the checkout."""
-    first = dockerfile.split("\nFROM ", 1)[0]
+    first = dockerfile.split("\nFROM ")[1]
     return [name for line in re.findall(r"^COPY (.*)$", first, re.MULTILINE) for name in line.split()[:-1]]
 
 

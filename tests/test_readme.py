@@ -131,6 +131,8 @@ def test_every_path_on_the_page_exists(path: str) -> None:
     ("example", "kept"),
     [
         ("examples/dcp-timing.json", "tests/data/dcp/w4-resharded-from-8.json"),
+        ("examples/mdtest.txt", "tests/data/benchmarks/mdtest-4.0-files-only-3iters.txt"),
+        ("examples/ior-write-read.txt", "tests/data/benchmarks/ior-4.0-posix-fpp-write-read-2reps.txt"),
         ("examples/nemo.log", "tests/data/dcp/foreign/nemo-style.log"),
     ],
 )

@@ -15,7 +15,7 @@ RUNS = {
     "w2_sync": [f"dcp-logger.w2_sync.rank{rank}.jsonl" for rank in range(2)],
     "w4_async_thread": [f"dcp-logger.w4_async_thread.rank{rank}.jsonl" for rank in range(4)],
 }
-TWO_RANKS = DATA / "torch-2.13-dcp-logger-two-ranks.log"
+TWO_RANKS = DATA.parent / "recorded" / "torch-2.13-dcp-logger-two-ranks.log"
 SECOND_NS = 1_000_000_000
 START_NS = 1_795_969_858 * SECOND_NS
 
