@@ -33,7 +33,7 @@ CLOCK_TOLERANCE = timedelta(days=1)
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
 
 
-def _instant(value: object) -> object:
+def instant(value: object) -> object:
     """Refuse what is no RFC 3339 instant: a bare number would be read as seconds since 1970."""
     if isinstance(value, str):
         # In a query string an unescaped + is a space.
@@ -61,7 +61,7 @@ Note = Annotated[
 ]
 RanAt = Annotated[
     AwareDatetime | None,
-    BeforeValidator(_instant),
+    BeforeValidator(instant),
     Query(description="When the run took place, with a time zone; goes before the file's own time."),
 ]
 Nodes = Annotated[

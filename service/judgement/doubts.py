@@ -38,6 +38,9 @@ _CONCERNS: Mapping[DoubtCode, frozenset[Activity]] = {
 }
 """What a doubt is about, where it is not about everything."""
 
+MOST_NAMED = 5
+"""How many runs a doubt names, the newest of them."""
+
 CACHE_MULTIPLE = 3
 """A node that reads less than this many times its memory may have read its memory."""
 
@@ -80,12 +83,14 @@ def of_figure(
 
 
 def runs_disagree(others: Sequence[Figure]) -> Doubt:
-    """Return the doubt that usable runs say the opposite of the one that is reported."""
-    ids = sorted({str(other.run.id) for other in others})
+    """Return the doubt that usable runs, one figure of each, say the opposite of the one that is reported."""
+    newest = sorted(others, key=lambda other: (other.run.took_place_at, str(other.run.id)), reverse=True)
+    ids = sorted(str(other.run.id) for other in newest[:MOST_NAMED])
+    more = f" and {len(newest) - MOST_NAMED} more" if len(newest) > MOST_NAMED else ""
     return Doubt(
         code=DoubtCode.RUNS_DISAGREE,
-        message=f"{'Another run is' if len(ids) == 1 else 'Other runs are'} on the other side of the target: "
-        f"{', '.join(ids)}. Find out what differed, and measure again.",
+        message=f"{'Another run is' if len(newest) == 1 else 'Other runs are'} on the other side of the target: "
+        f"{', '.join(ids)}{more}. Find out what differed, and measure again.",
     )
 
 
