@@ -177,12 +177,14 @@ def _may_speak(run: BenchmarkRun, target_id: TargetId, asked: Collection[Conditi
 
 def _report(target: Target, runs: Sequence[BenchmarkRun], case: _Case) -> TargetReport:
     asked = case.choice.conditions
-    judged = [
-        _judge(figure, target, case)
-        for run in runs
-        if _may_speak(run, target.id, asked)
-        for figure in figures(run, target.id, reading=case.reading, expected=target.value)
-    ]
+    judged = []
+    for run in runs:
+        if _may_speak(run, target.id, asked):
+            stated = doubts.placed(run)
+            judged += [
+                _judge(figure, stated, target, case)
+                for figure in figures(run, target.id, reading=case.reading, expected=target.value)
+            ]
     if not judged:
         return TargetReport(
             **dict(target),
@@ -391,7 +393,7 @@ def _bytes_per_parameter(judged: _Judged, case: _Case) -> BytesPerParameter | No
     )
 
 
-def _judge(figure: Figure, target: Target, case: _Case) -> _Judged:
+def _judge(figure: Figure, stated: doubts.Placed, target: Target, case: _Case) -> _Judged:
     """Return what one figure says about one target, as if there were no other."""
     kind = SOURCES[target.id].kind
     scale = case.scale(figure.nodes)
@@ -399,6 +401,7 @@ def _judge(figure: Figure, target: Target, case: _Case) -> _Judged:
     factor = _factor(figure, target, kind, scale, case)
     found = doubts.of_figure(
         figure,
+        stated,
         kind=kind,
         spec=case.spec,
         revision=case.revision,
@@ -591,10 +594,10 @@ def _why_not(judged: _Judged, flattering: Doubt | None, need: str, case: _Case) 
         )
     if judged.basis is Basis.WHOLE_RUN and judged.falls_short:
         return f"less than {need}, and a rate of creates is not multiplied by nodes: run on all of them."
-    if judged.basis is Basis.WHOLE_RUN and judged.scale is _Scale.SMALLER:
-        return f"and only a checkpoint of all nodes can be held against {need}."
     if flattering is not None:
         return f"which would reach {need}, but the true figure can only be worse: {flattering.message}"
+    if judged.basis is Basis.WHOLE_RUN and judged.scale is _Scale.SMALLER:
+        return f"and only a checkpoint of all nodes can be held against {need}."
     return f"which reaches {need} with more nodes than the scenario has, so its own are yet to show it."
 
 
