@@ -17,7 +17,7 @@ from service.store.database import insert_unless_present
 from service.store.page import Page, Position
 from service.store.tables import benchmark_documents, benchmark_runs, in_utc
 
-RECORD_FIELDS = {"measurements", "operations", "summary", "doubts"}
+RECORD_FIELDS = {"measurements", "operations", "summary", "doubts", "ran_at_zone_assumed"}
 """What of a run is kept as JSON; each other field has a column."""
 
 
