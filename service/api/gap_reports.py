@@ -9,8 +9,8 @@ from service.api.evidence import UseChoice, gather
 from service.api.problems import describes
 from service.api.scenarios import sizing_of
 from service.judgement.gap import judge
-from service.judgement.report import GapReport
-from service.store import scenarios
+from service.judgement.report import GapReport, StorageRuns
+from service.store import benchmark_runs, scenarios
 
 router = APIRouter(tags=["gap-reports"], route_class=StrictRoute)
 
@@ -29,11 +29,13 @@ def get_gap_report(
 ) -> GapReport:
     """Hold what was measured against every target, and say what the difference costs.
 
-    The report is about one storage label; without `storage_label` that of the newest run.
+    The report is about one storage label; without `storage_label` that of the newest run. `storages` lists
+    the others, whose runs are left out of it.
     """
     with database.read() as transaction:
         scenario = scenarios.get(transaction, id=scenario_id)
         label, runs = gather(transaction, scenario_id=scenario_id, storage_label=storage_label, choice=choice)
+        counts = benchmark_runs.count_by_label(transaction, scenario_id=scenario_id)
     return judge(
         spec=scenario.spec,
         sizing=sizing_of(scenario.spec),
@@ -44,4 +46,5 @@ def get_gap_report(
         full_scale_low_fraction=settings.full_scale_low_fraction,
         full_scale_high_fraction=settings.full_scale_high_fraction,
         choice=choice,
+        storages=[StorageRuns(storage_label=name, runs=count) for name, count in counts.items()],
     )

@@ -19,6 +19,7 @@ from service.judgement.report import (
     EvidenceChoice,
     GapReport,
     Status,
+    StorageRuns,
     TargetReport,
 )
 from service.judgement.verdict import USABLE, goodness, margin_fraction, verdict
@@ -124,6 +125,7 @@ def judge(
     full_scale_low_fraction: float = 0.95,
     full_scale_high_fraction: float = 1.05,
     choice: EvidenceChoice | None = None,
+    storages: Sequence[StorageRuns] = (),
 ) -> GapReport:
     """Return how far a storage system is from what a scenario asks, and what that costs.
 
@@ -139,6 +141,7 @@ def judge(
         choice: What was asked for of the evidence: the statistics, and which of the runs tagged
             `under_read_load` or `degraded` count for every target. Without it the former count for the
             bandwidth under read load alone, the latter for none.
+        storages: What storages the scenario has runs on, `runs` or not, for the reader to see.
     """
     choice = choice or EvidenceChoice()
     if storage_label is None:
@@ -153,6 +156,7 @@ def judge(
         scenario_revision=scenario_revision,
         storage_label=storage_label,
         evidence=choice,
+        storages=list(storages),
         runs_considered=len(considered),
         targets=targets,
         verdict=verdict(targets, storage_label=storage_label, each=found.each),

@@ -176,6 +176,18 @@ def newest_label(transaction: Connection, *, scenario_id: UUID, period: Period =
     return label
 
 
+def count_by_label(transaction: Connection, *, scenario_id: UUID) -> dict[str | None, int]:
+    """Return how many runs a scenario has on each storage, by label; None for those without one."""
+    label = benchmark_runs.c.storage_label
+    rows = transaction.execute(
+        select(label, func.count())
+        .where(benchmark_runs.c.scenario_id == scenario_id)
+        .group_by(label)
+        .order_by(label)
+    )
+    return {row[0]: row[1] for row in rows}
+
+
 def for_judgement(
     transaction: Connection, *, scenario_id: UUID, storage_label: str | None, period: Period = ALWAYS
 ) -> list[BenchmarkRun]:

@@ -215,3 +215,16 @@ def test_a_report_can_be_about_a_time(client: TestClient) -> None:
     since = _report(client, made, ran_from="2026-02-01T00:00:00Z", storage_label="new")
     assert since["runs_considered"] == 1
     assert _report(client, made, ran_from="2026-02-01T00:00:00Z", storage_label="old")["runs_considered"] == 0
+
+
+def test_a_report_names_the_storages_whose_runs_it_leaves_out(client: TestClient) -> None:
+    scenario = store(client)
+    stored_run(client, scenario)
+    stored_run(client, scenario, IOR_JSON + b"\n", storage_label="pfs-a")
+    stored_run(client, scenario, IOR_JSON + b"\n\n", storage_label="pfs-a")
+    report = client.get(f"/v1/scenarios/{scenario['id']}/gap-report?storage_label=mistyped").json()
+    assert sorted(report["storages"], key=lambda each: each["runs"]) == [
+        {"runs": 1},
+        {"storage_label": "pfs-a", "runs": 2},
+    ]
+    assert report["runs_considered"] == 0
