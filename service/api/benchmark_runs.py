@@ -176,7 +176,7 @@ def _receive(
         scenario = scenarios.get(transaction, id=scenario_id)
         run = BenchmarkRun.model_validate(
             {
-                **record.model_dump(),
+                **dict(record),  # its parts as they are, which may be many
                 **tags,
                 "id": uuid4(),
                 "scenario_id": scenario_id,

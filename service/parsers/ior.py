@@ -7,7 +7,7 @@ the neutral record, checks that bandwidth, time and bytes of every row agree, an
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from service.errors import UnreadableDocument
@@ -673,12 +673,11 @@ def measurement(
 def _with_own_times(repetition: Repetition, own: Mapping[int, float]) -> Repetition:
     """Return a repetition with what its ranks' own times say."""
     slowest = max(own, key=lambda rank: own[rank])
-    return repetition.model_copy(
-        update={
-            "slowest_rank": slowest,
-            "slowest_rank_seconds": own[slowest],
-            "mean_rank_seconds": sum(own.values()) / len(own),
-        }
+    return replace(
+        repetition,
+        slowest_rank=slowest,
+        slowest_rank_seconds=own[slowest],
+        mean_rank_seconds=sum(own.values()) / len(own),
     )
 
 

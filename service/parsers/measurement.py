@@ -6,6 +6,7 @@ does not carry is None, never zero and never made up.
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -109,7 +110,8 @@ def spread(values: Sequence[float]) -> Spread | None:
     )
 
 
-class Repetition(Outgoing):
+@dataclass(slots=True)
+class Repetition:
     """One repetition of one operation over all ranks.
 
     Attributes:
@@ -125,6 +127,7 @@ class Repetition(Outgoing):
         mean_rank_seconds: The mean of the ranks' own times.
     """
 
+    # A file may have a million: as a model each would weigh eight times as much.
     gb_per_second: float | Absent = None
     per_second: float | Absent = None
     bytes: int | Absent = None
