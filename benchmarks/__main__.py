@@ -16,7 +16,7 @@ PAGE = """\
 
 Written by `make benchmark` on {machine}.
 Absolute figures are that machine's. Ratios are taken within one run, round by round, and their median is shown; they
-move by a few hundredths from run to run.
+move by a few hundredths from run to run, and are not the ratio of the medians shown beside them.
 
 ## A sizing, without HTTP
 

@@ -1,9 +1,14 @@
-"""The command `stallbudget`: serve, migrate, openapi, size."""
+"""The command `stallbudget`: serve, migrate, openapi, size; and on the user's side convert, submit, recorder."""
 
 import json
 import sys
+import time
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from enum import StrEnum
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -97,6 +102,203 @@ def size(
     except Unsatisfiable as error:
         _fail("\n".join(f"{file}: {fault.pointer}: {fault.detail}" for fault in error.faults))
     typer.echo(sizing.model_dump_json(exclude_none=True, indent=1))
+
+
+class Trainer(StrEnum):
+    """Whose files `convert` reads, by the names of `parsers.conversion.READERS`."""
+
+    TORCH_DCP_LOG = "torch-dcp-log"
+    DLIO = "dlio"
+    NEMO = "nemo"
+    TORCHTITAN = "torchtitan"
+    MEGATRON = "megatron"
+    S3TORCHBENCHMARKING = "s3torchbenchmarking"
+
+
+class Mode(StrEnum):
+    """What the saves of a log are."""
+
+    SAVE = "save"
+    ASYNC_SAVE = "async_save"
+
+
+class StorageCondition(StrEnum):
+    """The state of the storage during a run, as `parsers.run.Condition` has it."""
+
+    IDLE = "idle"
+    UNDER_READ_LOAD = "under_read_load"
+    DEGRADED = "degraded"
+
+
+class StorageKind(StrEnum):
+    """Kinds of storage, in the words of the dcp-timing format."""
+
+    LOCAL = "local"
+    REMOTE_BLOCK = "remote_block"
+    NAS = "nas"
+    PARALLEL_FS = "parallel_fs"
+    OBJECT = "object"
+    MEMORY = "memory"
+    OTHER = "other"
+
+
+@app.command()
+def convert(
+    trainer: Annotated[Trainer, typer.Argument(metavar="TRAINER", help="Whose files they are.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE", help="All files of one run: every rank's, where ranks have one; - for stdin."
+        ),
+    ],
+    run_id: Annotated[str | None, typer.Option(help="A name for the run.")] = None,
+    nodes: Annotated[
+        int | None, typer.Option(min=1, max=10_000_000, help="How many nodes took part.")
+    ] = None,
+    world_size: Annotated[
+        int | None, typer.Option(min=1, max=10_000_000, help="How many ranks took part.")
+    ] = None,
+    storage_label: Annotated[str | None, typer.Option(help="Which storage was measured.")] = None,
+    mode: Annotated[Mode | None, typer.Option(help="What the saves are, where the log cannot tell.")] = None,
+    checkpoint_bytes: Annotated[
+        int | None,
+        typer.Option(min=1, max=2**53 - 1, help="Size of each checkpoint: the sum of its *.distcp files."),
+    ] = None,
+    saved_world_size: Annotated[
+        int | None, typer.Option(min=1, max=10_000_000, help="How many ranks wrote what was loaded.")
+    ] = None,
+    storage_kind: Annotated[StorageKind | None, typer.Option(help="What kind of storage that is.")] = None,
+    checkpointer_version: Annotated[
+        str | None, typer.Option(help="Version of what made the checkpoints.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Free text to go with the run.")] = None,
+    time_zone: Annotated[
+        str | None,
+        typer.Option(help="Of times written without one: Europe/Berlin, UTC, +02:00."),
+    ] = None,
+    recorded_at: Annotated[
+        str | None, typer.Option(help="When it was recorded; by default the latest time in the files.")
+    ] = None,
+) -> None:
+    """Make what a trainer or a benchmark printed into one dcp-timing document, and print that."""
+    from service.parsers.conversion import convert as converted
+    from service.parsers.conversion import log_file
+    from service.parsers.trainer_logs import Stated, Unconvertible
+
+    stated = Stated(
+        run_id=run_id,
+        storage_label=storage_label,
+        storage_kind=storage_kind,
+        nodes=nodes,
+        world_size=world_size,
+        mode=mode,
+        checkpoint_bytes=checkpoint_bytes,
+        saved_world_size=saved_world_size,
+        checkpointer_version=checkpointer_version,
+        label=label,
+        zone=None if time_zone is None else _zone(time_zone),
+    )
+    at = None if recorded_at is None else _instant("--recorded-at", recorded_at)
+    try:
+        read = [log_file(str(file), _bytes_of(file)) for file in files]
+        text, notes = converted(
+            trainer, read, stated, recorded_at=at, now=datetime.now(UTC).replace(microsecond=0)
+        )
+    except Unconvertible as error:
+        _fail(str(error))
+    for note in notes:
+        typer.echo(note, err=True)
+    sys.stdout.write(text)
+
+
+@app.command()
+def submit(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="What benchmarks wrote, and dcp-timing documents.")
+    ],
+    scenario: Annotated[str, typer.Option(help="Name or id of the scenario that they are evidence for.")],
+    url: Annotated[str, typer.Option(help="Address of the service, such as http://127.0.0.1:8000.")],
+    storage_label: Annotated[str | None, typer.Option(help="Which storage was measured.")] = None,
+    condition: Annotated[
+        list[StorageCondition] | None,
+        typer.Option(help="The state of the storage meanwhile; may be repeated."),
+    ] = None,
+    note: Annotated[str | None, typer.Option(help="Anything worth keeping with the runs.")] = None,
+    ran_at: Annotated[str | None, typer.Option(help="When the runs took place, with a time zone.")] = None,
+    nodes: Annotated[
+        int | None,
+        typer.Option(min=1, max=10_000_000, help="How many nodes took part, where a file says none."),
+    ] = None,
+) -> None:
+    """Post files to a service. Ends with 0 if all are stored, 1 if some were refused, 2 if it could not ask."""
+    import httpx
+
+    from service.submit import TIMEOUT, Fate, Submitter, Tags, Unreachable
+
+    for file in files:
+        if not file.is_file():
+            _fail(f"{file}: there is no such file.")
+    if ran_at is not None:
+        _instant("--ran-at", ran_at)
+    tags = Tags(storage_label, [str(one) for one in condition or ()], note, ran_at, nodes)
+    fates = []
+    try:
+        with httpx.Client(base_url=url, timeout=TIMEOUT) as client:
+            submitter = Submitter(
+                client,
+                wait=time.sleep,
+                tell=lambda line: typer.echo(line, err=True),
+                now=lambda: datetime.now(UTC),
+            )
+            scenario_id = submitter.scenario_id(scenario)
+            for at, file in enumerate(files, start=1):
+                if len(files) > 1:
+                    typer.echo(f"[{at}/{len(files)}] {file}, {file.stat().st_size} bytes", err=True)
+                outcome = submitter.submit(file, scenario_id=scenario_id, tags=tags)
+                typer.echo(outcome.text())
+                fates.append(outcome.fate)
+    except (Unreachable, httpx.InvalidURL) as error:
+        _fail(str(error))
+    except OSError as error:
+        _fail(f"{error.filename}: {error.strerror}.")
+    if Fate.REFUSED in fates:
+        raise typer.Exit(1)
+
+
+@app.command()
+def recorder() -> None:
+    """Print a recorder of checkpoint times: one file, to lie beside a training script, that needs torch alone."""
+    sys.stdout.write(resources.files("service").joinpath("recorder.py").read_text("utf-8"))
+
+
+def _bytes_of(file: Path) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    except OSError as error:
+        _fail(f"{file}: {error.strerror}.")
+
+
+def _zone(name: str) -> tzinfo:
+    """Return a time zone by its name or its offset."""
+    if name in ("Z", "UTC"):
+        return UTC
+    try:
+        sign, hours, minutes = name[0], name[1:3], name[-2:]
+        if sign in "+-" and len(name) == 6 and name[3] == ":":
+            return timezone((1 if sign == "+" else -1) * timedelta(hours=int(hours), minutes=int(minutes)))
+        return ZoneInfo(name)
+    except (LookupError, ValueError, OSError):
+        _fail(f"--time-zone: {name!r} is no time zone; give one such as Europe/Berlin, UTC or +02:00.")
+
+
+def _instant(option: str, text: str) -> datetime:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        at = None
+    if at is None or at.tzinfo is None:
+        _fail(f"{option}: {text!r} is no time with a zone, such as 2026-11-29T10:00:00Z.")
+    return at
 
 
 def _migrate(settings: "Settings") -> None:

@@ -1,7 +1,9 @@
 """The README is true: its commands run in order against a real server, and print what it shows."""
 
 import re
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,7 +48,10 @@ TOUR = [block for block in blocks(README) if block.commands not in NOT_RUN]
 def run(tour: list[Block], port: int) -> list[str]:
     """Return what each block prints, errors included, run one after the other in one shell."""
     mark = "=== end of block ==="
-    script = "".join(f"{block.commands}\necho '{mark}'\n" for block in tour)
+    # What an installation puts into .venv/bin, as this checkout has it.
+    script = f'stallbudget() {{ {shlex.quote(sys.executable)} -m service.cli "$@"; }}\n' + "".join(
+        f"{block.commands}\necho '{mark}'\n" for block in tour
+    )
     done = subprocess.run(
         ["sh"],
         input=script.replace(ADDRESS, f"127.0.0.1:{port}"),
@@ -97,7 +102,7 @@ def test_every_make_target_on_the_page_exists() -> None:
 
 PATHS = re.findall(r"(?:`| @|python3 )([\w.-]+(?:/[\w.-]+)*/?)(?=[`\s])", README)
 PATHS = [path for path in PATHS if "/" in path or re.search(r"\.(?:md|yml|py|json|toml)$", path)]
-MADE_WHEN_RUN = {".venv/bin/stallbudget"}
+MADE_WHEN_RUN = {".venv/bin", ".venv/bin/stallbudget"}
 
 
 def test_every_resource_is_on_the_page_with_its_methods() -> None:
@@ -128,6 +133,7 @@ def test_every_path_on_the_page_exists(path: str) -> None:
         ("examples/dcp-timing.json", "tests/data/dcp/w4-resharded-from-8.json"),
         ("examples/mdtest.txt", "tests/data/benchmarks/mdtest-4.0-files-only-3iters.txt"),
         ("examples/ior-write-read.txt", "tests/data/benchmarks/ior-4.0-posix-fpp-write-read-2reps.txt"),
+        ("examples/nemo.log", "tests/data/dcp/foreign/nemo-style.log"),
     ],
 )
 def test_the_examples_are_the_files_that_the_parsers_are_tested_with(example: str, kept: str) -> None:

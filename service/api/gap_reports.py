@@ -5,10 +5,11 @@ from fastapi import APIRouter
 from service.api.benchmark_runs import StorageLabel
 from service.api.bodies import StrictRoute
 from service.api.dependencies import ScenarioId, UseDatabase, UseSettings
+from service.api.evidence import UseChoice, gather
 from service.api.problems import describes
 from service.api.scenarios import sizing_of
 from service.judgement.gap import judge
-from service.judgement.report import GapReport
+from service.judgement.report import GapReport, StorageRuns
 from service.store import benchmark_runs, scenarios
 
 router = APIRouter(tags=["gap-reports"], route_class=StrictRoute)
@@ -20,16 +21,21 @@ router = APIRouter(tags=["gap-reports"], route_class=StrictRoute)
     responses=describes(404, 406, 422, 503),
 )
 def get_gap_report(
-    scenario_id: ScenarioId, database: UseDatabase, settings: UseSettings, storage_label: StorageLabel = None
+    scenario_id: ScenarioId,
+    database: UseDatabase,
+    settings: UseSettings,
+    choice: UseChoice,
+    storage_label: StorageLabel = None,
 ) -> GapReport:
     """Hold what was measured against every target, and say what the difference costs.
 
-    The report is about one storage label; without `storage_label` that of the newest run.
+    The report is about one storage label; without `storage_label` that of the newest run. `storages` lists
+    the others, whose runs are left out of it.
     """
     with database.read() as transaction:
         scenario = scenarios.get(transaction, id=scenario_id)
-        label = storage_label or benchmark_runs.newest_label(transaction, scenario_id=scenario_id)
-        runs = benchmark_runs.for_judgement(transaction, scenario_id=scenario_id, storage_label=label)
+        label, runs = gather(transaction, scenario_id=scenario_id, storage_label=storage_label, choice=choice)
+        counts = benchmark_runs.count_by_label(transaction, scenario_id=scenario_id)
     return judge(
         spec=scenario.spec,
         sizing=sizing_of(scenario.spec),
@@ -39,4 +45,6 @@ def get_gap_report(
         storage_label=label,
         full_scale_low_fraction=settings.full_scale_low_fraction,
         full_scale_high_fraction=settings.full_scale_high_fraction,
+        choice=choice,
+        storages=[StorageRuns(storage_label=name, runs=count) for name, count in counts.items()],
     )

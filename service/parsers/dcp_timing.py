@@ -610,8 +610,9 @@ def _repetitions(operations: Sequence[DcpOperation]) -> list[Doubt]:
                 Doubt(
                     code=DoubtCode.FEW_REPETITIONS,
                     measurement=(counted or kind)[0],
-                    message=f"The figures of {op} rest on {len(counted)} operations that are ok and not "
-                    f"warm-up: record {ENOUGH_REPETITIONS} or more.",
+                    message=f"The figures of {op} rest on {len(counted)} "
+                    f"operation{'' if len(counted) == 1 else 's'}, those that are ok and not warm-up: record "
+                    f"{ENOUGH_REPETITIONS} or more.",
                 )
             )
         rates = {at: rate for at in counted if (rate := _comparable_rate(operations[at])) is not None}

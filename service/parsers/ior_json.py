@@ -20,6 +20,7 @@ from service.parsers.ior import Figure, Halves, Place, Remarks, Row, Setup, Summ
 from service.parsers.ior_log import is_log_line
 from service.parsers.ior_prefix import line_prefix, unprefixed
 from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Record, repetition_doubts
+from service.parsers.own_time import began
 from service.strict_json import pointer
 
 NAME = "ior-json"
@@ -102,10 +103,13 @@ def parse(document: Document) -> Record:
     doubts += _mending_doubts(mended, len(values))
     doubts += repetition_doubts(made)
     version = values[0][1].get("Version")
+    ran_at = began(document.text)
     return Record(
         tool="ior",
         tool_version=version[:60] if isinstance(version, str) else None,
         format=NAME,
+        ran_at=ran_at,
+        ran_at_zone_assumed=True if ran_at is not None else None,
         measurements=made,
         doubts=ior.merged(doubts, len(made)),
     )

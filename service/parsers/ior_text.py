@@ -24,6 +24,7 @@ from service.parsers.measurement import (
     check_amount,
     repetition_doubts,
 )
+from service.parsers.own_time import began
 
 NAME = "ior-text"
 
@@ -615,10 +616,13 @@ def parse(document: Document) -> Record:
             )
         )
     doubts += repetition_doubts(made)
+    ran_at = began(document.text)
     return Record(
         tool="ior",
         tool_version=runs[0].version,
         format=NAME,
+        ran_at=ran_at,
+        ran_at_zone_assumed=True if ran_at is not None else None,
         measurements=made,
         doubts=ior.merged(doubts, len(made)),
     )

@@ -33,6 +33,7 @@ from service.parsers.measurement import (
     check_amount,
     repetition_doubts,
 )
+from service.parsers.own_time import began
 
 NAME = "mdtest-text"
 
@@ -743,10 +744,13 @@ def parse(document: Document) -> Record:
             )
         )
     doubts += repetition_doubts(made)
+    ran_at = began(document.text)
     return Record(
         tool="mdtest",
         tool_version=walk.runs[0].version,
         format=NAME,
+        ran_at=ran_at,
+        ran_at_zone_assumed=True if ran_at is not None else None,
         measurements=made,
         doubts=[*unsynced, *merged(doubts, len(made))],
     )

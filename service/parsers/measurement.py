@@ -310,7 +310,8 @@ class Record(Outgoing):
         tool: `ior`, `mdtest`, … or, for dcp-timing, its `software.checkpointer`.
         tool_version: As the file says it.
         format: The name of the format in `parsers.FORMATS`.
-        ran_at: When the file says that the run took place, if with a time zone.
+        ran_at: When the file says that the run took place.
+        ran_at_zone_assumed: True where the file's time has no zone and was taken for UTC.
         storage_label: Which storage the file says it measured (dcp-timing).
         run_id: The poster's own name for the run (dcp-timing).
         doubts: What the file itself gives reason to doubt.
@@ -320,6 +321,7 @@ class Record(Outgoing):
     tool_version: str | Absent = None
     format: str
     ran_at: datetime | Absent = None
+    ran_at_zone_assumed: bool | Absent = None
     storage_label: str | Absent = None
     run_id: str | Absent = None
     measurements: list[Measurement] | Absent = None
