@@ -6,8 +6,10 @@ from types import FrameType
 
 import pytest
 
+from service import parsers
 from service.errors import UnreadableDocument
-from service.parsers import FORMATS, read
+from service.parsers import FORMATS, Document, Format, read
+from service.parsers.measurement import DoubtCode, Measurement, Operation, Record, Repetition, spread
 from tests.parsers.manifest import Entry, content, entries, outcome, refused
 
 NAMES = {
@@ -22,6 +24,33 @@ NAMES = {
 
 def test_every_format_has_its_own_name() -> None:
     assert len({each.name for each in FORMATS}) == len(FORMATS)
+
+
+def test_a_format_is_one_file_and_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def recognises(document: Document) -> bool:
+        return document.text.startswith("toy ")
+
+    def parse_toy(document: Document) -> Record:
+        rate = float(document.text.split()[1])
+        return Record(
+            tool="toy",
+            format="toy-text",
+            measurements=[
+                Measurement(
+                    operation=Operation.WRITE,
+                    repetitions=[Repetition(gb_per_second=rate)],
+                    gb_per_second=spread([rate]),
+                )
+            ],
+            doubts=[],
+        )
+
+    monkeypatch.setattr(parsers, "FORMATS", (*FORMATS, Format("toy-text", recognises, parse_toy)))
+    assert parsers.parse(b"toy 1.5\n").format == "toy-text"
+    assert "toy-text" in refused(b"no toy").detail
+    assert {each.code for each in parsers.parse(b"toy 1.5\nSTARTING ENVIRON LOOP\n").doubts} == {
+        DoubtCode.ENVIRONMENT_REMOVED
+    }
 
 
 @pytest.mark.parametrize("entry", [entry for format in NAMES for entry in entries(format)])
