@@ -141,6 +141,10 @@ def figures(
     )
 
 
+_ROUNDS_TO_ZERO_SECONDS = 0.001
+"""Beyond this no version prints a time as zero."""
+
+
 class Row(NamedTuple):
     """One repetition of one operation, as a file shows it.
 
@@ -204,7 +208,16 @@ def row(
             raise refusal("bad_number", f"has a time of {time:g} s; no run lasts for years.", place)
         times[at] = None
     open_, transfer, close, total = times
-    if total is not None:
+    if total is None:
+        for name, step in (("open", open_), ("transfer", transfer), ("close", close)):
+            if step is not None and step > _ROUNDS_TO_ZERO_SECONDS:
+                raise refusal(
+                    "inconsistent_row",
+                    f"shows {step:g} s for the {name} step and no time in total; the file was changed or damaged, so "
+                    "post the original.",
+                    place,
+                )
+    else:
         longest = 1.01 * (total + halves.total)
         for name, step in (("open", open_), ("transfer", transfer), ("close", close)):
             if step is not None and step > longest and step - getattr(halves, name) > longest:
@@ -650,7 +663,9 @@ def measurement(
         own = (ranks_seconds or {}).get(at if each.repetition is None else each.repetition)
         repetitions.append(_with_own_times(made, own) if own else made)
     rate = spread([gb_per_second(each.mib) for each in rows])
-    total = spread([each.total for each in rows if each.total is not None])
+    # Were one left out, it could be the longest of all.
+    timed = [each.total for each in rows if each.total is not None]
+    total = spread(timed) if len(timed) == len(rows) else None
     if summary is not None:
         _check_summary(summary, rows)
         check_calls(summary, setup.transfer_bytes)
@@ -665,7 +680,6 @@ def measurement(
             summary.seconds_mean
             and summary.seconds_mean.value > 0
             and total is not None
-            and all(each.total is not None for each in rows)
             and any(each.halves.total > 1e-5 for each in rows)
         ):
             # The mean has more digits than a row of a second or more, and lies between the shortest and the longest.

@@ -10,7 +10,7 @@ from service import parsers
 from service.errors import UnreadableDocument
 from service.parsers import FORMATS, Document, Format, read
 from service.parsers.measurement import DoubtCode, Measurement, Operation, Record, Repetition, spread
-from tests.parsers.manifest import Entry, content, entries, outcome, refused
+from tests.parsers.manifest import DATA, Entry, content, entries, outcome, refused
 
 NAMES = {
     "text": "ior-text",
@@ -263,3 +263,27 @@ def test_a_line_without_end_is_read_or_refused_soon(unit: str) -> None:
         b'{"num_accelerators": 2, "metric": {',
     ):
         outcome(before + long)
+
+
+@pytest.mark.parametrize(
+    ("name", "trainer"),
+    [
+        ("nemo-style.log", "nemo"),
+        ("torchtitan-style.log", "torchtitan"),
+        ("torchtitan-style-2024-to-2026-05.log", "torchtitan"),
+        ("megatron-timers-style.log", "megatron"),
+        ("dcp-logger.w2_sync.rank0.jsonl", "torch-dcp-log"),
+        ("s3torchbenchmarking-style.job_results.json", "s3torchbenchmarking"),
+        ("dlio-both.0_per_epoch_stats.json", "dlio"),
+    ],
+)
+def test_what_a_trainer_printed_is_told_how_to_become_a_document(name: str, trainer: str) -> None:
+    error = refused((DATA.parent / "dcp" / "foreign" / name).read_bytes())
+    assert error.code == "unknown_format"
+    assert f"`stallbudget convert {trainer} FILE…`" in error.detail
+
+
+def test_a_log_whose_lines_begin_with_a_bracket_is_not_called_json() -> None:
+    assert (
+        "JSON" not in refused(b"[1,0]<stdout>: hello\n[1,0]<stdout>: world\n").detail.split("; accepted")[0]
+    )
