@@ -1,6 +1,7 @@
 """Amounts as people read them: decimal, with the binary unit beside it, since the benchmarks print that."""
 
 from service.sizing.sizing import Comparison, TargetUnit
+from service.sizing.units import GB
 
 _DECIMAL = ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 _BINARY = ((2**50, "PiB"), (2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
@@ -41,7 +42,7 @@ def of_unit(value: float, unit: TargetUnit) -> str:
     """
     match unit:
         case TargetUnit.GB_PER_SECOND:
-            return f"{number(value)} GB/s ({number(value * 1e9 / 2**20)} MiB/s)"
+            return f"{number(value)} GB/s ({number(value * GB / 2**20)} MiB/s)"
         case TargetUnit.SECONDS:
             return of_seconds(value)
         case TargetUnit.PER_SECOND:

@@ -11,6 +11,8 @@ from service.planning.planned import PlannedTest, ReadTrust, TestId
 from service.sizing import presets
 from service.sizing.sizing import TargetId
 from service.sizing.spec import ScenarioSpec
+from service.sizing.units import GB, TB
+from service.wire import EXACT_INTEGER_MAX
 
 LARGEST_TRANSFER_BYTES = 4 * 2**20
 SMALLEST_TRANSFER_BYTES = 4096
@@ -27,6 +29,7 @@ def blocks_for(shard_bytes: int) -> Blocks:
 
     The transfer is the largest power of two that pads the shard by a twentieth at most.
     """
+    shard_bytes = max(shard_bytes, 1)  # a share of less than half a byte is rounded to none
     transfer = LARGEST_TRANSFER_BYTES
     while (
         transfer > SMALLEST_TRANSFER_BYTES
@@ -135,7 +138,7 @@ def ior_read(case: Case) -> PlannedTest:
         reordered=True,
         stripe_count=STRIPE_COUNT,
         commands=steps,
-        expected_seconds=REPETITIONS * one_read / 1e9 / required + case.write_seconds(written),
+        expected_seconds=REPETITIONS * one_read / GB / required + case.write_seconds(written),
         bytes_written=written,
         peak_bytes=written + REPETITIONS * case.one_write_bytes,
         read_trust=trust,
@@ -167,9 +170,10 @@ def _read_blocks(case: Case) -> Blocks | None:
     )
     moved_bytes = blocks.rank_bytes * case.ranks.count
     read = case.sizing.read.required_gb_per_second * case.share(case.ranks.nodes)
-    seconds = REPETITIONS * moved_bytes / 1e9 / read + case.write_seconds(moved_bytes)
+    seconds = REPETITIONS * moved_bytes / GB / read + case.write_seconds(moved_bytes)
     usable_tb = case.spec.storage.usable_tb if case.spec.storage is not None else None
-    fits = usable_tb is None or moved_bytes + REPETITIONS * case.one_write_bytes <= usable_tb * 1e12
+    usable_bytes = usable_tb * TB if usable_tb is not None else EXACT_INTEGER_MAX
+    fits = moved_bytes + REPETITIONS * case.one_write_bytes <= usable_bytes
     return blocks if seconds <= LONGEST_READ_SECONDS and fits else None
 
 

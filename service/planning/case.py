@@ -15,6 +15,7 @@ from service.planning.commands import Blocks, Ranks, Site
 from service.planning.planned import Best, Command, Proof
 from service.sizing.sizing import Scope, Sizing, Target, TargetId, TargetUnit
 from service.sizing.spec import SaveMode, ScenarioSpec
+from service.sizing.units import GB
 
 REPETITIONS = ENOUGH_REPETITIONS
 STRIPE_COUNT = 1
@@ -68,7 +69,7 @@ class Case:
 
     def write_seconds(self, moved_bytes: float) -> float:
         """Return how long so much takes at the write bandwidth that the benchmark's nodes must reach."""
-        return moved_bytes / 1e9 / (self.sizing.write.required_gb_per_second * self.share(self.ranks.nodes))
+        return moved_bytes / GB / (self.sizing.write.required_gb_per_second * self.share(self.ranks.nodes))
 
     def targets(self, *ids: TargetId) -> list[Target]:
         """Return those of the targets that the scenario has, in its order."""

@@ -87,7 +87,11 @@ def plan(
     peak_bytes = max(test.peak_bytes for test in scripted)
     if max(peak_bytes, sum(test.bytes_written for test in tests)) > EXACT_INTEGER_MAX:
         raise Unsatisfiable(
-            Fault("nodes", "too_large", "The tests would write more than 9 PB: plan them for fewer nodes.")
+            Fault(
+                "nodes",
+                "too_large",
+                "The tests would write more than 9 PB: plan them for fewer nodes, or a smaller model.",
+            )
         )
     return TestPlan(
         engine_version=sizing.engine_version,
