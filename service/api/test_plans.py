@@ -110,7 +110,7 @@ def get_test_plan(
         url=url if url is not None else _own_address(request),
         nodes=nodes,
         storage_label=storage_label,
-        directory=directory.rstrip("/") if directory is not None else None,
+        directory=directory,
         launcher=launcher or (Launcher.SRUN if media_type == SLURM else Launcher.MPIRUN),
         full_scale_low_fraction=settings.full_scale_low_fraction,
     )

@@ -76,7 +76,7 @@ def _test(
 
 def _python_path(site: Site) -> str:
     if site.directory is not None:
-        return repr(f"{site.directory}/{site.folder}-dcp")
+        return repr(f"{site.directory.rstrip('/')}/{site.folder}-dcp")
     return f"os.environ[{commands.DIRECTORY_VARIABLE!r}] + {f'/{site.folder}-dcp'!r}"
 
 

@@ -52,7 +52,8 @@ class Site:
 
     def path(self, place: Place) -> str:
         """Return a place as a path; it begins with the variable where the directory is left to it."""
-        return f"{self.directory or '$' + DIRECTORY_VARIABLE}/{self._below(place)}"
+        base = self.directory.rstrip("/") if self.directory is not None else f"${DIRECTORY_VARIABLE}"
+        return f"{base}/{self._below(place)}"
 
     def quoted(self, place: Place) -> str:
         """Return a place as a word of a shell's line."""

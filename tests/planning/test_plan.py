@@ -9,15 +9,24 @@ from hypothesis import given, settings
 from service.errors import Unsatisfiable
 from service.judgement import doubts as judged_doubts
 from service.judgement.report import Status
-from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Repetition, spread
+from service.parsers.measurement import (
+    DcpOp,
+    DcpOperation,
+    Doubt,
+    DoubtCode,
+    Measurement,
+    Operation,
+    Repetition,
+    spread,
+)
 from service.planning import benchmarks
 from service.planning.commands import Blocks
 from service.planning.planned import Launcher, PlannedTest, TestPlan
 from service.sizing.size import size
-from service.sizing.sizing import TargetId
+from service.sizing.sizing import Sizing, TargetId
 from service.sizing.spec import ScenarioSpec
 from service.wire import EXACT_INTEGER_MAX
-from tests.judgement.examples import report_on, run, target_of
+from tests.judgement.examples import dcp, report_on, run, target_of
 from tests.planning.examples import SMALL, changed, one_test, planned, reach
 from tests.sizing.scenarios import ARTICLE, bodies
 
@@ -164,6 +173,58 @@ def test_a_run_that_reaches_a_figure_gets_the_verdict_that_the_plan_promises(nam
                 # A heavier load cannot show a miss, nor can a rate of creates on fewer nodes.
                 Status.NOT_COMPARABLE,
             )
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_checkpoint_that_reaches_a_figure_gets_the_verdict_that_the_plan_promises(
+    name: str, cut: bool
+) -> None:
+    body = SCENARIOS[name]
+    nodes = max(1, planned(body).scenario_nodes // 3) if cut else None
+    plan = planned(body, nodes=nodes)
+    spec = ScenarioSpec.model_validate(body)
+    seen = set()
+    for test in plan.tests:
+        for proof in test.proofs:
+            if test.scripted:
+                continue
+            seen.add(proof.target_id)
+            told = run(operations=[_checkpointed(plan, test, proof.target_id, proof.value, size(spec))] * 3)
+            target = target_of(report_on(spec, told), proof.target_id)
+            promised = Status.NOT_COMPARABLE if proof.best == "nothing" else Status(proof.best)
+            assert target.status is promised, (test.id, proof, target.reason)
+    assert {TargetId.BLOCKING_SECONDS, TargetId.LOAD_SECONDS, TargetId.RESHARDED_LOAD_SECONDS} <= seen
+
+
+def _checkpointed(
+    plan: TestPlan, test: PlannedTest, target_id: TargetId, value: float, sizing: Sizing
+) -> DcpOperation:
+    """Return an operation of a test that just reaches a figure, of a job on its nodes."""
+    op = DcpOp(test.id.removeprefix("dcp_"))
+    held = round(sizing.checkpoint.bytes * min(1.0, test.nodes / plan.scenario_nodes))
+    if plan.full_scale and target_id in (TargetId.LOAD_SECONDS, TargetId.RESHARDED_LOAD_SECONDS):
+        held = sizing.checkpoint.bytes
+    rate = value * (
+        test.nodes if target_id in (TargetId.NODE_WRITE_BANDWIDTH, TargetId.NODE_READ_BANDWIDTH) else 1
+    )
+    is_rate = target_id in (
+        TargetId.WRITE_BANDWIDTH,
+        TargetId.NODE_WRITE_BANDWIDTH,
+        TargetId.READ_BANDWIDTH,
+        TargetId.NODE_READ_BANDWIDTH,
+    )
+    seconds = held / 1e9 / rate if is_rate else value
+    figures: dict[str, Any] = {"bytes_total": held, "checkpoint_bytes": held}
+    if op in (DcpOp.SAVE, DcpOp.ASYNC_SAVE):
+        figures |= {
+            "largest_rank_bytes": sizing.checkpoint.largest_shard_bytes,
+            "blocked_seconds": value,
+            "io_seconds_max": value,
+        }
+    if op is DcpOp.ASYNC_SAVE:
+        figures |= {"drain_seconds": seconds, "durable_lag_seconds": value}
+    return dcp(op, seconds=seconds, nodes=test.nodes, ranks=test.ranks, **figures)
 
 
 def _own_doubts(test: PlannedTest) -> list[Doubt]:
