@@ -33,7 +33,7 @@ CLOCK_TOLERANCE = timedelta(days=1)
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)")
 
 
-def _instant(value: object) -> object:
+def instant(value: object) -> object:
     """Refuse what is no RFC 3339 instant: a bare number would be read as seconds since 1970."""
     if isinstance(value, str):
         # In a query string an unescaped + is a space.
@@ -61,7 +61,7 @@ Note = Annotated[
 ]
 RanAt = Annotated[
     AwareDatetime | None,
-    BeforeValidator(_instant),
+    BeforeValidator(instant),
     Query(description="When the run took place, with a time zone; goes before the file's own time."),
 ]
 Nodes = Annotated[
@@ -164,8 +164,13 @@ def _receive(
     record = _with_nodes(parsers.parse(body), nodes)
     if tags["storage_label"] is None:
         tags["storage_label"] = record.storage_label
-    if tags["ran_at"] is None:
+    if tags["ran_at"] is not None:
+        record = record.model_copy(update={"ran_at_zone_assumed": None})
+    elif record.ran_at is not None and record.ran_at <= received_at + CLOCK_TOLERANCE:
         tags["ran_at"] = record.ran_at
+    else:
+        # A clock that runs ahead would make its run the newest for good: better no time than that one.
+        record = record.model_copy(update={"ran_at_zone_assumed": None})
     kept = parsers.without_environment(body)
     with database.begin() as transaction:
         scenario = scenarios.get(transaction, id=scenario_id)

@@ -44,9 +44,10 @@ def _written_as(pattern: re.Pattern[str], what: str) -> BeforeValidator:
 
 DIGITS = _written_as(_DIGITS, "a whole number in digits")
 """Stands last in an annotation: the bounds before it stay those of a plain integer."""
-_ID = _written_as(_UUID, "an id as it was answered")
+ID = _written_as(_UUID, "an id as it was answered")
+"""Stands last in the annotation of an id."""
 
 UseDatabase = Annotated[Database, Depends(_database)]
 UseSettings = Annotated[Settings, Depends(_settings)]
-ScenarioId = Annotated[UUID, _ID, Path(description="The `id` of a scenario.")]
-RunId = Annotated[UUID, _ID, Path(description="The `id` of a benchmark run.")]
+ScenarioId = Annotated[UUID, ID, Path(description="The `id` of a scenario.")]
+RunId = Annotated[UUID, ID, Path(description="The `id` of a benchmark run.")]

@@ -5,11 +5,12 @@ from fastapi import APIRouter
 from service.api.benchmark_runs import StorageLabel
 from service.api.bodies import StrictRoute
 from service.api.dependencies import ScenarioId, UseDatabase, UseSettings
+from service.api.evidence import UseChoice, gather
 from service.api.problems import describes
 from service.api.scenarios import sizing_of
 from service.judgement.gap import judge
 from service.judgement.report import GapReport
-from service.store import benchmark_runs, scenarios
+from service.store import scenarios
 
 router = APIRouter(tags=["gap-reports"], route_class=StrictRoute)
 
@@ -20,7 +21,11 @@ router = APIRouter(tags=["gap-reports"], route_class=StrictRoute)
     responses=describes(404, 406, 422, 503),
 )
 def get_gap_report(
-    scenario_id: ScenarioId, database: UseDatabase, settings: UseSettings, storage_label: StorageLabel = None
+    scenario_id: ScenarioId,
+    database: UseDatabase,
+    settings: UseSettings,
+    choice: UseChoice,
+    storage_label: StorageLabel = None,
 ) -> GapReport:
     """Hold what was measured against every target, and say what the difference costs.
 
@@ -28,8 +33,7 @@ def get_gap_report(
     """
     with database.read() as transaction:
         scenario = scenarios.get(transaction, id=scenario_id)
-        label = storage_label or benchmark_runs.newest_label(transaction, scenario_id=scenario_id)
-        runs = benchmark_runs.for_judgement(transaction, scenario_id=scenario_id, storage_label=label)
+        label, runs = gather(transaction, scenario_id=scenario_id, storage_label=storage_label, choice=choice)
     return judge(
         spec=scenario.spec,
         sizing=sizing_of(scenario.spec),
@@ -39,4 +43,5 @@ def get_gap_report(
         storage_label=label,
         full_scale_low_fraction=settings.full_scale_low_fraction,
         full_scale_high_fraction=settings.full_scale_high_fraction,
+        choice=choice,
     )

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from service.judgement.evidence import Activity, Figure, Kind
 from service.parsers.measurement import Doubt, DoubtCode
+from service.parsers.run import BenchmarkRun
 from service.sizing import presets
 from service.sizing.spec import ScenarioSpec
 
@@ -38,23 +39,43 @@ _CONCERNS: Mapping[DoubtCode, frozenset[Activity]] = {
 }
 """What a doubt is about, where it is not about everything."""
 
+MOST_NAMED = 5
+"""How many runs a doubt names, the newest of them."""
+
 CACHE_MULTIPLE = 3
 """A node that reads less than this many times its memory may have read its memory."""
 
 
+Placed = Mapping[int | None, Sequence[tuple[int, Doubt]]]
+"""A run's doubts by the measurement that they are about, each with its place among them."""
+
+
+def placed(run: BenchmarkRun) -> Placed:
+    """Return the run's doubts by measurement; None holds those about all of it.
+
+    A file may hold thousands of measurements, each with doubts of its own: looked up, not looked through.
+    """
+    found: dict[int | None, list[tuple[int, Doubt]]] = {}
+    for place, doubt in enumerate(run.doubts):
+        found.setdefault(doubt.measurement, []).append((place, doubt))
+    return found
+
+
 def of_figure(
-    figure: Figure, *, kind: Kind, spec: ScenarioSpec, revision: int, largest_shard_bytes: int
+    figure: Figure, stated: Placed, *, kind: Kind, spec: ScenarioSpec, revision: int, largest_shard_bytes: int
 ) -> list[Doubt]:
     """Return what there is to doubt in a figure: the file's own doubts that touch it, then the scenario's.
 
     Args:
         figure: The figure.
+        stated: The doubts of its run, by `placed`.
         kind: How it is compared; the load of a rank matters to times alone.
         spec: The scenario, for the memory of its nodes.
         revision: The scenario's revision that is judged.
         largest_shard_bytes: Of the scenario. [B]
     """
-    found = [doubt for doubt in figure.run.doubts if _touches(doubt, figure)]
+    near = [each for place in (None, *figure.places) for each in stated.get(place, ())]
+    found = [doubt for _, doubt in sorted(near, key=lambda each: each[0]) if _touches(doubt, figure)]
     place = figure.places[0] if len(figure.places) == 1 else None
     cached = _cached_read(figure, place, spec)
     if cached is not None and all(doubt.code is not DoubtCode.CACHED_READ for doubt in found):
@@ -80,12 +101,14 @@ def of_figure(
 
 
 def runs_disagree(others: Sequence[Figure]) -> Doubt:
-    """Return the doubt that usable runs say the opposite of the one that is reported."""
-    ids = sorted({str(other.run.id) for other in others})
+    """Return the doubt that usable runs, one figure of each, say the opposite of the one that is reported."""
+    newest = sorted(others, key=lambda other: (other.run.took_place_at, str(other.run.id)), reverse=True)
+    ids = sorted(str(other.run.id) for other in newest[:MOST_NAMED])
+    more = f" and {len(newest) - MOST_NAMED} more" if len(newest) > MOST_NAMED else ""
     return Doubt(
         code=DoubtCode.RUNS_DISAGREE,
-        message=f"{'Another run is' if len(ids) == 1 else 'Other runs are'} on the other side of the target: "
-        f"{', '.join(ids)}. Find out what differed, and measure again.",
+        message=f"{'Another run is' if len(newest) == 1 else 'Other runs are'} on the other side of the target: "
+        f"{', '.join(ids)}{more}. Find out what differed, and measure again.",
     )
 
 
@@ -104,8 +127,7 @@ def node_memory_bytes(spec: ScenarioSpec) -> int | None:
 
 
 def _touches(doubt: Doubt, figure: Figure) -> bool:
-    if doubt.measurement is not None and doubt.measurement not in figure.places:
-        return False
+    """Whether a doubt about the figure's measurements, or all of the run, is about what the figure says."""
     concerned = _CONCERNS.get(doubt.code)
     if concerned is None or figure.activity in concerned:
         return True

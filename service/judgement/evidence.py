@@ -9,7 +9,7 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Any
 
-from service.parsers.measurement import DcpOp, DcpOperation, Measurement, Operation
+from service.parsers.measurement import DcpOp, DcpOperation, Measurement, Operation, Spread, spread
 from service.parsers.run import BenchmarkRun
 from service.sizing.sizing import TargetId
 from service.sizing.spec import SaveMode
@@ -31,6 +31,15 @@ class Kind(StrEnum):
     """Compared at full scale only."""
 
 
+class Statistic(StrEnum):
+    """Which of the repetitions' figures stands for them."""
+
+    MEAN = "mean"
+    MEDIAN = "median"
+    MIN = "min"
+    MAX = "max"
+
+
 class Activity(StrEnum):
     """What the storage did while the figure was taken; some doubts concern only one of these."""
 
@@ -49,6 +58,7 @@ class Figure:
         places: Indices into its `measurements` or `operations`.
         activity: What the storage did.
         value: The figure that is compared, in the target's unit, over all nodes of the run.
+        statistic: Which of the repetitions' figures it is; None for a size, of which the one furthest off counts.
         least: The least of the repetitions, if known.
         largest: The largest of the repetitions, if known.
         nodes: Nodes of the run, if known.
@@ -63,6 +73,7 @@ class Figure:
     places: tuple[int, ...]
     activity: Activity
     value: float
+    statistic: Statistic | None
     least: float | None
     largest: float | None
     nodes: int | None
@@ -184,38 +195,57 @@ SOURCES: dict[TargetId, Source] = {
 """The table. A target that is not in it is never measured."""
 
 
-def figures(
-    run: BenchmarkRun, target_id: TargetId, *, mode: SaveMode, read_amplification: float, expected: float
-) -> list[Figure]:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How runs are read for a scenario.
+
+    Attributes:
+        mode: How the scenario saves, which decides the DCP operations that count.
+        read_amplification: Bytes read over the checkpoint's bytes, where a document does not know the former.
+        statistic: Which of the repetitions' rates is compared.
+        time_statistic: Which of their times. Each of them is already that of its slowest rank.
+    """
+
+    mode: SaveMode
+    read_amplification: float = 1.0
+    statistic: Statistic = Statistic.MEAN
+    time_statistic: Statistic = Statistic.MAX
+
+    def statistic_of(self, kind: Kind) -> Statistic:
+        """Return what stands for the repetitions of such a figure."""
+        return self.time_statistic if kind in (Kind.RANK_TIME, Kind.LOAD_TIME) else self.statistic
+
+
+def figures(run: BenchmarkRun, target_id: TargetId, *, reading: Reading, expected: float) -> list[Figure]:
     """Return what a run says about a target: one figure for each measurement, one for a DCP document.
 
     Args:
         run: The run.
         target_id: The target.
-        mode: How the scenario saves, which decides the DCP operations that count.
-        read_amplification: Bytes read over the checkpoint's bytes, where a document does not know the former.
+        reading: How the scenario wants them read.
         expected: The target's value: of several sizes the one furthest from it is taken.
     """
     source = SOURCES.get(target_id)
     if source is None:
         return []
-    found = list(_of_benchmark(run, source))
+    found = list(_of_benchmark(run, source, reading))
     if source.dcp_ops is not None:
-        for ops in source.dcp_ops[mode]:
-            figure = _of_dcp(run, source, ops, read_amplification=read_amplification, expected=expected)
+        for ops in source.dcp_ops[reading.mode]:
+            figure = _of_dcp(run, source, ops, reading, expected=expected)
             if figure is not None:
                 found.append(figure)
                 break
     return found
 
 
-def _of_benchmark(run: BenchmarkRun, source: Source) -> Iterator[Figure]:
+def _of_benchmark(run: BenchmarkRun, source: Source, reading: Reading) -> Iterator[Figure]:
+    statistic = reading.statistic_of(source.kind)
     for place, measurement in enumerate(run.measurements or ()):
-        over_repetitions = getattr(measurement, source.figure)
-        if measurement.operation is not source.operation or over_repetitions is None:
+        if measurement.operation is not source.operation:
             continue
-        value = over_repetitions.max if source.kind is Kind.RANK_TIME else over_repetitions.mean
-        if value is None:  # a mean time says nothing of the longest
+        over_repetitions = _over_repetitions(measurement, source)
+        value = getattr(over_repetitions, statistic, None)
+        if over_repetitions is None or value is None:  # a mean time says nothing of the longest
             continue
         moved_bytes = _moved_bytes(measurement)
         yield Figure(
@@ -223,6 +253,7 @@ def _of_benchmark(run: BenchmarkRun, source: Source) -> Iterator[Figure]:
             places=(place,),
             activity=source.activity,
             value=value,
+            statistic=statistic,
             least=over_repetitions.min,
             largest=over_repetitions.max,
             nodes=measurement.nodes,
@@ -231,6 +262,15 @@ def _of_benchmark(run: BenchmarkRun, source: Source) -> Iterator[Figure]:
             moved_bytes=moved_bytes,
             of_benchmark=True,
         )
+
+
+def _over_repetitions(measurement: Measurement, source: Source) -> Spread | None:
+    """Return the spread of a figure; of times by rank alone, that of the slowest ranks' own."""
+    found: Spread | None = getattr(measurement, source.figure)
+    if found is None and source.kind is Kind.RANK_TIME:
+        slowest = [each.slowest_rank_seconds for each in measurement.repetitions]
+        return spread([seconds for seconds in slowest if seconds is not None])
+    return found
 
 
 def _moved_bytes(measurement: Measurement) -> float | None:
@@ -252,7 +292,7 @@ def _rank_bytes(measurement: Measurement, moved_bytes: float | None) -> float | 
 
 
 def _of_dcp(
-    run: BenchmarkRun, source: Source, ops: Sequence[DcpOp], *, read_amplification: float, expected: float
+    run: BenchmarkRun, source: Source, ops: Sequence[DcpOp], reading: Reading, *, expected: float
 ) -> Figure | None:
     counted = {
         place: operation
@@ -262,14 +302,18 @@ def _of_dcp(
     if not counted:
         return None
     if source.kind is Kind.RATE:
-        return _rate_of_dcp(run, source, ops[0], counted, read_amplification=read_amplification)
+        return _rate_of_dcp(run, source, ops[0], counted, reading)
     read: Callable[[Any], float | None] = attrgetter(source.dcp_figure)
     known = {place: value for place, each in counted.items() if (value := read(each)) is not None}
     if not known:
         return None
-    furthest = max(known, key=lambda place: abs(known[place] - expected))
-    chosen = furthest if source.kind is Kind.SIZE else max(known, key=lambda place: known[place])
-    operation = counted[chosen]
+    statistic = reading.statistic_of(source.kind) if source.kind is not Kind.SIZE else None
+    if statistic is None:
+        value = max(known.values(), key=lambda each: abs(each - expected))
+    else:
+        value = _statistic(list(known.values()), statistic)
+    # The one whose figure it is, or comes nearest to it, says of what load it is.
+    operation = counted[min(known, key=lambda place: abs(known[place] - value))]
     # Only saves are compared by the bytes of a rank, and all of them together write the checkpoint.
     written = operation.bytes_total if operation.bytes_total is not None else operation.checkpoint_bytes
     even = written / operation.world_size if written is not None else None
@@ -277,7 +321,8 @@ def _of_dcp(
         run=run,
         places=tuple(counted),
         activity=source.activity,
-        value=known[chosen],
+        value=value,
+        statistic=statistic,
         least=min(known.values()),
         largest=max(known.values()),
         nodes=operation.nodes,
@@ -293,10 +338,9 @@ def _rate_of_dcp(
     source: Source,
     op: DcpOp,
     counted: Mapping[int, DcpOperation],
-    *,
-    read_amplification: float,
+    reading: Reading,
 ) -> Figure | None:
-    """Return the run figure of one kind of operation: all bytes over all seconds, never a mean of rates."""
+    """Return the rate of one kind of operation; as the mean all bytes over all seconds, never a mean of rates."""
     operations = list(counted.values())
     summary = (run.summary or {}).get(op)
     value = summary.gb_per_second if summary is not None else None
@@ -305,11 +349,13 @@ def _rate_of_dcp(
         seconds = [each.end_to_end_seconds for each in operations if each.end_to_end_seconds]
         held = [each.checkpoint_bytes for each in operations if each.checkpoint_bytes is not None]
         if len(seconds) == len(held) == len(operations):
-            value = sum(held) / GB / sum(seconds) * read_amplification
+            value = sum(held) / GB / sum(seconds) * reading.read_amplification
             rates = [
-                size / GB / each_seconds * read_amplification
+                size / GB / each_seconds * reading.read_amplification
                 for size, each_seconds in zip(held, seconds, strict=True)
             ]
+    if reading.statistic is not Statistic.MEAN:
+        value = _statistic(rates, reading.statistic) if len(rates) == len(operations) else None
     if value is None:
         return None
     first = operations[0]
@@ -318,8 +364,16 @@ def _rate_of_dcp(
         places=tuple(counted),
         activity=source.activity,
         value=value,
+        statistic=reading.statistic,
         least=min(rates, default=value),
         largest=max(rates, default=value),
         nodes=first.nodes,
         ranks=first.world_size,
     )
+
+
+def _statistic(values: Sequence[float], statistic: Statistic) -> float:
+    made = spread(values)
+    value: float | None = getattr(made, statistic, None)
+    assert value is not None  # noqa: S101 - of values that are there each statistic is known
+    return value

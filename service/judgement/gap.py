@@ -6,21 +6,27 @@ then the best evidence is reported: usable before unusable, full scale before sm
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from enum import Enum
 from uuid import UUID
 
 from service.judgement import doubts, sentences
 from service.judgement.consequences import consequences
-from service.judgement.evidence import SOURCES, Activity, Figure, Kind, figures
-from service.judgement.report import Basis, GapReport, Outcome, Status, TargetReport, Verdict
+from service.judgement.evidence import SOURCES, Activity, Figure, Kind, Reading, Statistic, figures
+from service.judgement.report import (
+    Basis,
+    BytesPerParameter,
+    Consequences,
+    EvidenceChoice,
+    GapReport,
+    Status,
+    TargetReport,
+)
+from service.judgement.verdict import USABLE, goodness, margin_fraction, verdict
 from service.parsers.measurement import Doubt
 from service.parsers.run import BenchmarkRun, Condition
 from service.sizing.sizing import Comparison, Scope, Sizing, Target, TargetId
 from service.sizing.spec import ScenarioSpec
-
-USABLE = frozenset({Status.MISSED, Status.MET, Status.MET_IF_IT_SCALES})
-"""The statuses of a figure that decides something."""
+from service.sizing.targets import CHECKPOINT_TOLERANCE_FRACTION
 
 RANKS_TOLERANCE_FRACTION = 0.05
 BYTES_TOLERANCE_FRACTION = 0.10
@@ -62,6 +68,7 @@ class _Case:
     revision: int
     low_fraction: float
     high_fraction: float
+    choice: EvidenceChoice
 
     @property
     def nodes(self) -> int:
@@ -75,6 +82,16 @@ class _Case:
         if nodes > self.high_fraction * self.nodes:
             return _Scale.LARGER
         return _Scale.FULL
+
+    @property
+    def reading(self) -> Reading:
+        restore = self.spec.restore
+        return Reading(
+            mode=self.spec.save.mode,
+            read_amplification=restore.read_amplification if restore is not None else 1.0,
+            statistic=self.choice.statistic,
+            time_statistic=self.choice.time_statistic,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +123,7 @@ def judge(
     storage_label: str | None = None,
     full_scale_low_fraction: float = 0.95,
     full_scale_high_fraction: float = 1.05,
-    conditions: Collection[Condition] = (),
+    choice: EvidenceChoice | None = None,
 ) -> GapReport:
     """Return how far a storage system is from what a scenario asks, and what that costs.
 
@@ -115,109 +132,38 @@ def judge(
         sizing: What `size` gives for it.
         scenario_id: Its id.
         scenario_revision: The revision that `spec` is; runs posted for an older one are doubted.
-        runs: The scenario's runs, in any order.
+        runs: The scenario's runs, in any order, as far as `choice` admits them by id and time.
         storage_label: The storage to judge; without it that of the newest run. Runs of others do not count.
         full_scale_low_fraction: From this fraction of the scenario's nodes on, a run is compared as a whole.
         full_scale_high_fraction: Up to this fraction likewise.
-        conditions: Which of the runs tagged `under_read_load` or `degraded` count for every target. Without
-            it the former count for the bandwidth under read load alone, the latter for none.
+        choice: What was asked for of the evidence: the statistics, and which of the runs tagged
+            `under_read_load` or `degraded` count for every target. Without it the former count for the
+            bandwidth under read load alone, the latter for none.
     """
+    choice = choice or EvidenceChoice()
     if storage_label is None:
         storage_label = newest_label(runs)
     considered = [run for run in runs if run.storage_label == storage_label]
-    case = _Case(spec, sizing, scenario_revision, full_scale_low_fraction, full_scale_high_fraction)
-    targets = [
-        _report(target, [run for run in considered if _may_speak(run, target.id, conditions)], case)
-        for target in sizing.targets
-    ]
+    case = _Case(spec, sizing, scenario_revision, full_scale_low_fraction, full_scale_high_fraction, choice)
+    targets = [_report(target, considered, case) for target in sizing.targets]
+    found: Consequences = consequences(spec=spec, sizing=sizing, targets=targets)
     return GapReport(
         engine_version=sizing.engine_version,
         scenario_id=scenario_id,
         scenario_revision=scenario_revision,
         storage_label=storage_label,
+        evidence=choice,
         runs_considered=len(considered),
         targets=targets,
-        verdict=verdict(targets, storage_label=storage_label),
-        consequences=consequences(spec=spec, sizing=sizing, targets=targets),
+        verdict=verdict(targets, storage_label=storage_label, each=found.each),
+        consequences=found,
     )
 
 
 def newest_label(runs: Sequence[BenchmarkRun]) -> str | None:
     """Return the storage label of the newest run, if there is a run and it has one."""
-    newest = max(runs, key=lambda run: (took_place_at(run), run.received_at, str(run.id)), default=None)
+    newest = max(runs, key=lambda run: (run.took_place_at, run.received_at, str(run.id)), default=None)
     return newest.storage_label if newest is not None else None
-
-
-def took_place_at(run: BenchmarkRun) -> datetime:
-    """Return when a run took place, as far as is known: at the latest when it was received."""
-    return run.ran_at if run.ran_at is not None else run.received_at
-
-
-def verdict(targets: Sequence[TargetReport], *, storage_label: str | None) -> Verdict:
-    """Return the verdict that the statuses add up to, with the target that decides it."""
-    name = f"Storage {storage_label}" if storage_label is not None else "The storage"
-    missed = [target for target in targets if target.status is Status.MISSED]
-    if missed:
-        worst = min(missed, key=_margin)
-        return Verdict(
-            outcome=Outcome.FALLS_SHORT,
-            sentence=f"{name} falls short on {len(missed)} of {len(targets)} targets, most of all in the "
-            f"{sentences.NAMES[worst.id]}: {_held_against(worst)}.",
-            decided_by=worst.id,
-        )
-    unproven = [target for target in targets if target.status is not Status.MET]
-    if unproven:
-        first = unproven[0]
-        return Verdict(
-            outcome=Outcome.UNPROVEN,
-            sentence=f"{name} has missed no target, but {len(unproven)} of {len(targets)} are yet to be proved, "
-            f"first the {sentences.NAMES[first.id]}: {_held_against(first)}.",
-            decided_by=first.id,
-        )
-    # A size that is as assumed is no narrow escape.
-    contested = [target for target in targets if target.comparison is not Comparison.WITHIN]
-    narrowest = min(contested or targets, key=_margin)
-    return Verdict(
-        outcome=Outcome.MEETS,
-        sentence=f"{name} meets all {len(targets)} targets, most narrowly the {sentences.NAMES[narrowest.id]}: "
-        f"{_held_against(narrowest)}.",
-        decided_by=narrowest.id,
-    )
-
-
-def _held_against(target: TargetReport) -> str:
-    if target.status is Status.UNMEASURED or target.measured is None:
-        return f"{sentences.needed(target)} is needed, and {_PROOF[target.status]}"
-    return (
-        f"{sentences.quantity(target.measured, target.unit)} where {sentences.needed(target)} is needed"
-        + (f", {_PROOF[target.status]}" if target.status in _PROOF else "")
-    )
-
-
-_PROOF = {
-    Status.UNMEASURED: "nothing was measured",
-    Status.NOT_COMPARABLE: "no run can be held against it",
-    Status.MET_IF_IT_SCALES: "if more nodes keep the pace",
-}
-
-
-def _margin(target: TargetReport) -> float:
-    return _goodness(target, target.ratio)
-
-
-def _goodness(target: Target, ratio: float | None) -> float:
-    """Return a number that is larger for a better figure, comparable between targets: 1 is just enough."""
-    if ratio is None:
-        return 0.0
-    inverse = 1.0 / ratio if ratio > 0.0 else float("inf")
-    tolerance_fraction = target.tolerance_fraction or 0.0
-    match target.comparison:
-        case Comparison.AT_LEAST:
-            return ratio
-        case Comparison.AT_MOST:
-            return inverse
-        case Comparison.WITHIN:
-            return min(ratio / (1.0 - tolerance_fraction), inverse * (1.0 + tolerance_fraction))
 
 
 def _may_speak(run: BenchmarkRun, target_id: TargetId, asked: Collection[Condition]) -> bool:
@@ -230,32 +176,30 @@ def _may_speak(run: BenchmarkRun, target_id: TargetId, asked: Collection[Conditi
 
 
 def _report(target: Target, runs: Sequence[BenchmarkRun], case: _Case) -> TargetReport:
-    amplification = case.spec.restore.read_amplification if case.spec.restore is not None else 1.0
-    judged = [
-        _judge(figure, target, case)
-        for run in runs
-        for figure in figures(
-            run,
-            target.id,
-            mode=case.spec.save.mode,
-            read_amplification=amplification,
-            expected=target.value,
-        )
-    ]
+    asked = case.choice.conditions
+    judged = []
+    for run in runs:
+        if _may_speak(run, target.id, asked):
+            stated = doubts.placed(run)
+            judged += [
+                _judge(figure, stated, target, case)
+                for figure in figures(run, target.id, reading=case.reading, expected=target.value)
+            ]
     if not judged:
         return TargetReport(
             **dict(target),
             status=Status.UNMEASURED,
             run_ids=[],
             doubts=[],
-            reason=f"No run measured the {sentences.NAMES[target.id]}; {sentences.needed(target)} is needed, and "
-            f"{SOURCES[target.id].hint} would show it.",
+            reason=_why_unmeasured(target, runs, case),
         )
     chosen = _first(judged, target)
+    because = _chosen_because(chosen, judged, target)
     if chosen.status in USABLE:
         against = _on_the_other_side(chosen, judged, target)
         if against:
             chosen = replace(chosen, doubts=[*chosen.doubts, doubts.runs_disagree(against)])
+    nodes = chosen.figure.nodes
     return TargetReport(
         **dict(target),
         status=chosen.status,
@@ -264,14 +208,47 @@ def _report(target: Target, runs: Sequence[BenchmarkRun], case: _Case) -> Target
         measured_min=chosen.measured_min,
         measured_max=chosen.measured_max,
         ratio=chosen.ratio,
+        margin_fraction=margin_fraction(target, chosen.ratio) if chosen.ratio is not None else None,
+        statistic=chosen.figure.statistic,
         per_node_target=chosen.per_node_target,
         per_node_measured=chosen.per_node_measured,
-        nodes=chosen.figure.nodes,
+        nodes=nodes,
+        nodes_fraction=nodes / case.nodes if nodes is not None else None,
         full_scale=chosen.scale is _Scale.FULL if chosen.scale is not None else None,
         run_ids=[chosen.figure.run.id],
         doubts=chosen.doubts,
-        reason=_reason(chosen, target, case),
+        reason=_reason(chosen, target, case) + _small_writes(chosen, case),
+        chosen_because=because,
+        experience=_experience(chosen, case),
+        bytes_per_parameter=_bytes_per_parameter(chosen, case),
     )
+
+
+def _why_unmeasured(target: Target, runs: Sequence[BenchmarkRun], case: _Case) -> str:
+    """Return what is missing, and what would have counted had it been asked for."""
+    name, need = sentences.NAMES[target.id], sentences.needed(target)
+    left_out: set[Condition] = set()
+    told_otherwise = False
+    usual = Reading(mode=case.reading.mode, read_amplification=case.reading.read_amplification)
+    for run in runs:
+        may_speak = _may_speak(run, target.id, case.choice.conditions)
+        if (may_speak and told_otherwise) or not figures(
+            run, target.id, reading=usual, expected=target.value
+        ):
+            continue
+        if may_speak:
+            told_otherwise = True
+        else:
+            left_out |= _SPECIAL_CONDITIONS.intersection(run.conditions)
+    source = SOURCES[target.id]
+    reason = f"No run measured the {name}; {need} is needed, and {source.hint} would show it."
+    if told_otherwise:
+        statistic = case.reading.statistic_of(source.kind)
+        reason = f"No run tells the {statistic} of its repetitions for the {name}; {need} is needed."
+    if left_out - set(case.choice.conditions):
+        tags = " and ".join(sorted(left_out - set(case.choice.conditions)))
+        reason += f" Runs tagged {tags} have it, and count where they are asked for by conditions."
+    return reason
 
 
 def _first(judged: Sequence[_Judged], target: Target) -> _Judged:
@@ -282,9 +259,9 @@ def _first(judged: Sequence[_Judged], target: Target) -> _Judged:
         return (
             not usable,
             usable and each.scale is not _Scale.FULL,
-            -took_place_at(each.figure.run).timestamp(),
+            -each.figure.run.took_place_at.timestamp(),
             -(each.figure.nodes or 0),
-            _goodness(target, each.ratio),
+            goodness(target, each.ratio),
             str(each.figure.run.id),
             each.figure.places,
         )
@@ -302,7 +279,121 @@ def _on_the_other_side(chosen: _Judged, judged: Sequence[_Judged], target: Targe
     return [each.figure for each in best if each.falls_short is not chosen.falls_short]
 
 
-def _judge(figure: Figure, target: Target, case: _Case) -> _Judged:
+def _chosen_because(chosen: _Judged, judged: Sequence[_Judged], target: Target) -> str:
+    """Return why this figure is reported, and how it stands for its repetitions."""
+    usable = [each for each in judged if each.status in USABLE]
+    full = [each for each in usable if each.scale is _Scale.FULL]
+    runs, usable_runs, full_runs = (
+        len({each.figure.run.id for each in group}) for group in (judged, usable, full)
+    )
+    if not usable:
+        which = (
+            "The only run that has the figure"
+            if runs == 1
+            else f"The newest of {runs} runs, none of them usable"
+        )
+    elif runs == 1:
+        which = "The only run that has the figure"
+    elif full:
+        which = (
+            "The only usable run at full scale"
+            if full_runs == 1
+            else f"The newest of {full_runs} usable runs at full scale"
+        )
+    else:
+        which = (
+            "The only usable run"
+            if usable_runs == 1
+            else f"The newest of {usable_runs} usable runs, none of them at full scale"
+        )
+    if usable and runs > max(1, full_runs or usable_runs):
+        which += f", of {runs} runs that have the figure"
+    tests = sum(each.figure.run.id == chosen.figure.run.id for each in judged)
+    if tests > 1:
+        which += f"; of its {tests} tests the usable one on most nodes, and of those the worst"
+    return f"{which}; {_COMPARED_BY[chosen.figure.statistic]}."
+
+
+_COMPARED_BY: dict[Statistic | None, str] = {
+    Statistic.MEAN: "compared by the mean of its repetitions",
+    Statistic.MEDIAN: "compared by the median of its repetitions",
+    Statistic.MIN: "compared by the least of its repetitions",
+    Statistic.MAX: "compared by the largest of its repetitions",
+    None: "of several sizes the one furthest off is compared",
+}
+
+EXPERIENCE = "a fault seen in the field appeared only at 60 nodes, not at four"
+
+
+def _experience(judged: _Judged, case: _Case) -> str | None:
+    """Return what smaller runs have failed to show before, where this one seems to suffice."""
+    nodes = judged.figure.nodes
+    if judged.scale is not _Scale.SMALLER or nodes is None or judged.falls_short:
+        return None
+    return (
+        f"{nodes:,} of {case.nodes:,} nodes were tested, {sentences.percent(nodes / case.nodes)} of them. "
+        f"Experience says that this is not proof: {EXPERIENCE}. Repeat it on as many nodes as can be spared."
+    )
+
+
+FAR_BELOW_SHARD_FRACTION = 0.01
+"""Ranks that write less than this fraction of the largest shard time the making of files, not a stream of bytes."""
+
+
+def _small_writes(judged: _Judged, case: _Case) -> str:
+    """Return a sentence to add where a write rate comes from writes that no checkpoint makes."""
+    figure, shard = judged.figure, case.sizing.checkpoint.largest_shard_bytes
+    if figure.activity is not Activity.WRITING or judged.load is not None or figure.rank_bytes is None:
+        return ""
+    if figure.rank_bytes >= FAR_BELOW_SHARD_FRACTION * shard:
+        return ""
+    return (
+        f" Each rank wrote {sentences.bytes_in_words(figure.rank_bytes)} where the largest shard has "
+        f"{sentences.bytes_in_words(shard)}: that times opening and closing files rather than writing, so measure "
+        "again with blocks of a shard."
+    )
+
+
+RECIPES = {
+    12.0: "fp32 weights and two Adam moments",
+    14.0: "fp32 weights, two Adam moments and bf16 weights",
+    16.0: "fp32 weights, two Adam moments, bf16 weights and gradients",
+}
+"""What a parameter may take in a checkpoint. [B]"""
+
+
+def _bytes_per_parameter(judged: _Judged, case: _Case) -> BytesPerParameter | None:
+    """Return what a checkpoint at full scale says of the assumed bytes of a parameter."""
+    if judged.figure.activity is not Activity.HOLDING or judged.status not in USABLE:
+        return None
+    model = case.spec.model
+    measured = (judged.figure.value - model.extra_bytes) / model.reduction_factor / case.spec.parameters
+    assumed = model.bytes_per_parameter
+    nearest = min((assumed, *RECIPES), key=lambda each: abs(each - measured))
+    off_fraction = measured / nearest - 1.0
+    fits = abs(off_fraction) <= CHECKPOINT_TOLERANCE_FRACTION
+    means = f" ({RECIPES[nearest]})" if nearest in RECIPES else ""
+    if fits and nearest == assumed:
+        said = f"it speaks for the {sentences.number(assumed)} that were assumed{means}."
+    elif fits:
+        said = (
+            f"it speaks for {sentences.number(nearest)}{means}, not for the {sentences.number(assumed)} that were "
+            f"assumed: set bytes_per_parameter to what was measured."
+        )
+    else:
+        said = (
+            f"it fits none of 12, 14, 16 and the {sentences.number(assumed)} that were assumed; nearest is "
+            f"{sentences.number(nearest)}{means}. Find out what else it holds, or lacks."
+        )
+    return BytesPerParameter(
+        measured=measured,
+        assumed=assumed,
+        nearest=nearest,
+        sentence=f"The checkpoint takes {sentences.number(measured)} bytes a parameter: {said}",
+    )
+
+
+def _judge(figure: Figure, stated: doubts.Placed, target: Target, case: _Case) -> _Judged:
     """Return what one figure says about one target, as if there were no other."""
     kind = SOURCES[target.id].kind
     scale = case.scale(figure.nodes)
@@ -310,6 +401,7 @@ def _judge(figure: Figure, target: Target, case: _Case) -> _Judged:
     factor = _factor(figure, target, kind, scale, case)
     found = doubts.of_figure(
         figure,
+        stated,
         kind=kind,
         spec=case.spec,
         revision=case.revision,
@@ -502,10 +594,10 @@ def _why_not(judged: _Judged, flattering: Doubt | None, need: str, case: _Case) 
         )
     if judged.basis is Basis.WHOLE_RUN and judged.falls_short:
         return f"less than {need}, and a rate of creates is not multiplied by nodes: run on all of them."
-    if judged.basis is Basis.WHOLE_RUN and judged.scale is _Scale.SMALLER:
-        return f"and only a checkpoint of all nodes can be held against {need}."
     if flattering is not None:
         return f"which would reach {need}, but the true figure can only be worse: {flattering.message}"
+    if judged.basis is Basis.WHOLE_RUN and judged.scale is _Scale.SMALLER:
+        return f"and only a checkpoint of all nodes can be held against {need}."
     return f"which reaches {need} with more nodes than the scenario has, so its own are yet to show it."
 
 

@@ -1,9 +1,14 @@
 """GapReport: what was measured against what is needed. The wire models; there is no second definition."""
 
+from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from pydantic import Field
+
+from service.judgement.evidence import Statistic
 from service.parsers.measurement import Doubt
+from service.parsers.run import Condition
 from service.sizing.sizing import Sizing, Target, TargetId
 from service.wire import Absent, Outgoing
 
@@ -44,6 +49,37 @@ class Basis(StrEnum):
     """A time of a load that cannot be set beside the scenario's."""
 
 
+class EvidenceChoice(Outgoing):
+    """Which runs of a storage may speak, and what of them is compared."""
+
+    statistic: Statistic = Statistic.MEAN
+    """Which of the repetitions' rates is compared; of a checkpointer's, `mean` is all bytes over all seconds."""
+    time_statistic: Statistic = Statistic.MAX
+    """Which of the repetitions' times is; each of them is already that of its slowest rank."""
+    conditions: list[Condition] = Field(default_factory=list)
+    """Runs tagged `under_read_load` or `degraded` count for every target where the tag is listed here."""
+    run_ids: list[UUID] | Absent = None
+    """The only runs that count, where some were named."""
+    ran_from: datetime | Absent = None
+    """Only runs that took place then or later."""
+    ran_before: datetime | Absent = None
+    """Only runs that took place earlier."""
+
+
+class BytesPerParameter(Outgoing):
+    """What a measured checkpoint says of the bytes of a parameter."""
+
+    measured: float
+    """The checkpoint, without its extra bytes, over parameters and reduction factor. [B]"""
+    assumed: float
+    """What the scenario says. [B]"""
+    nearest: float
+    """The one nearest to the measured of 12 (fp32 weights and two Adam moments), 14 (with bf16 weights), 16 (with
+    gradients) and what the scenario says. [B]"""
+    sentence: str
+    """Which of them the checkpoint speaks for."""
+
+
 class TargetReport(Target):
     """One target, and what the runs say about it."""
 
@@ -58,12 +94,19 @@ class TargetReport(Target):
     """The largest of the repetitions, likewise."""
     ratio: float | Absent = None
     """Measured over target. 1 or more is good for `at_least`, 1 or less for `at_most`."""
+    margin_fraction: float | Absent = None
+    """How far on the good side of the target, as a fraction of it; negative on the other side. Of `within`: what
+    is left of the tolerance."""
+    statistic: Statistic | Absent = None
+    """Which of the repetitions' figures `measured` is; absent for a size, of which the one furthest off counts."""
     per_node_target: float | Absent = None
     """Each node's share of the target, where nodes were compared."""
     per_node_measured: float | Absent = None
     """What each node of the run gave."""
     nodes: int | Absent = None
     """Nodes of the run."""
+    nodes_fraction: float | Absent = None
+    """Those over the scenario's."""
     full_scale: bool | Absent = None
     """Whether those are as many as the scenario's, give or take a twentieth; absent where unknown."""
     run_ids: list[UUID]
@@ -71,7 +114,13 @@ class TargetReport(Target):
     doubts: list[Doubt]
     """What there is to doubt in them, as far as it touches this target."""
     reason: str
-    """Why the status is what it is, in one sentence."""
+    """Why the status is what it is."""
+    chosen_because: str | Absent = None
+    """Why this evidence is reported, and not other; absent where nothing was measured."""
+    experience: str | Absent = None
+    """Of a smaller run that suffices: what such runs have failed to show before."""
+    bytes_per_parameter: BytesPerParameter | Absent = None
+    """Of a checkpoint's size at full scale: what it says of the assumption behind it."""
 
 
 class Outcome(StrEnum):
@@ -85,6 +134,18 @@ class Outcome(StrEnum):
     """None is missed, and some are yet to be proved."""
 
 
+class VerdictItem(Outgoing):
+    """A target that is not met, and what that alone does to training."""
+
+    target: TargetId
+    status: Status
+    waste_usd_per_year: float | Absent = None
+    """What its figure alone wastes more than was specified; absent where nothing prices it. [USD/year]"""
+    goodput_fraction: float | Absent = None
+    """What it alone does to the goodput; negative where training loses."""
+    sentence: str
+
+
 class Verdict(Outgoing):
     """Whether the storage does what the scenario needs."""
 
@@ -93,6 +154,8 @@ class Verdict(Outgoing):
     """The verdict with the figure that decides it."""
     decided_by: TargetId | Absent = None
     """The target that decides: the one missed by most, the first unproven, or the one met most narrowly."""
+    items: list[VerdictItem]
+    """The targets that are not met, what costs most first; what no figure prices comes last."""
 
 
 class Difference(Outgoing):
@@ -102,6 +165,40 @@ class Difference(Outgoing):
     """By the exact formula; negative where training loses."""
     waste_usd_per_year: float | Absent = None
     """Positive where more is wasted; absent without a GPU price. [USD/year]"""
+
+
+class Consequence(Outgoing):
+    """What one measured figure alone does to training, every other one as specified.
+
+    Figures of several targets can come from the same run and speak of the same seconds: they do not add up.
+    """
+
+    target: TargetId
+    blocking_seconds: float | Absent = None
+    """The stall, where the figure changes it. [s]"""
+    durable_lag_seconds: float | Absent = None
+    """The durable lag, likewise. [s]"""
+    load_seconds: float | Absent = None
+    """The load of a restart, likewise. [s]"""
+    extrapolated: bool
+    """Whether the figure rests on a run of another size."""
+    feasible: bool
+    """Whether the interval leaves time to train."""
+    interval_seconds: float | Absent = None
+    """The interval in force. [s]"""
+    exact_interval_seconds: float
+    """The best interval for the stall that results. [s]"""
+    effective_interval_seconds: float | Absent = None
+    """The period that results where async saves collide; absent where they do not. [s]"""
+    goodput_fraction: float | Absent = None
+    """What results; absent where it is not feasible."""
+    waste_usd_per_year: float | Absent = None
+    """Likewise. [USD/year]"""
+    difference: Difference | Absent = None
+    """The same, less what was specified: what it costs not to fix this."""
+    saved_if_fixed_usd_per_year: float | Absent = None
+    """Of a figure in `used`: what is saved by fixing it alone, while all others stay as measured. [USD/year]"""
+    sentence: str
 
 
 class Consequences(Outgoing):
@@ -122,6 +219,10 @@ class Consequences(Outgoing):
     """Those of them that rest on a run of another size."""
     next_interval_seconds: float | Absent = None
     """Where the interval leaves no time to train: the exact one for the measured stall. [s]"""
+    collision: str | Absent = None
+    """Where async saves collide with the measured figures: what becomes of the interval."""
+    each: list[Consequence]
+    """Each usable figure by itself, in the order of the targets."""
 
 
 class GapReport(Outgoing):
@@ -133,8 +234,9 @@ class GapReport(Outgoing):
     """The revision that was judged."""
     storage_label: str | Absent = None
     """The storage that was judged; absent where its runs have no label."""
+    evidence: EvidenceChoice
     runs_considered: int
-    """Runs of that storage."""
+    """Runs of that storage, as far as they were chosen."""
     targets: list[TargetReport]
     verdict: Verdict
     consequences: Consequences

@@ -54,6 +54,16 @@ def number(value: float) -> str:
     return f"{value:.4g}"
 
 
+def percent(fraction: float) -> str:
+    """Return a fraction in per cent: `0.7812 %`."""
+    return f"{number(fraction * 100)} %"
+
+
+def dollars(amount: float) -> str:
+    """Return dollars, whole from a thousand on: `$5,637,873`, `$322.30`."""
+    return f"${amount:,.0f}" if abs(amount) >= 1000 else f"${amount:,.2f}"
+
+
 def needed(target: Target) -> str:
     """Return what the target asks: `at least 94.5 GB/s`."""
     amount = quantity(target.value, target.unit)

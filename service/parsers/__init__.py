@@ -22,7 +22,7 @@ from service.parsers import (
     mdtest_text,
 )
 from service.parsers.document import Document, read
-from service.parsers.environment import without_environment
+from service.parsers.environment import blanked, removed, without_environment
 from service.parsers.measurement import Record
 from service.parsers.unknown import looks_like
 
@@ -60,7 +60,7 @@ FORMATS: tuple[Format, ...] = (
 
 
 def parse(data: bytes) -> Record:
-    """Return what a document holds, whatever its format.
+    """Return what a document holds, whatever its format, and whether an environment dump was cut out of it.
 
     Args:
         data: The body as it was received.
@@ -68,10 +68,13 @@ def parse(data: bytes) -> Record:
     Raises:
         UnreadableDocument: `empty`, `binary`, `unknown_format`, or what the format's parser finds wrong.
     """
-    document = read(data)
+    document, held_environment = blanked(read(data))
     for known in FORMATS:
         if known.recognises(document):
-            return known.parse(document)
+            record = known.parse(document)
+            if held_environment:
+                return record.model_copy(update={"doubts": [*record.doubts, removed()]})
+            return record
     names = ", ".join(known.name for known in FORMATS)
     raise UnreadableDocument(
         "unknown_format", f"The document is of no known format: {looks_like(document)}; accepted are {names}."

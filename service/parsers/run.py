@@ -44,6 +44,11 @@ class BenchmarkRun(Record):
     conditions: list[Condition]
     note: str | Absent = None
 
+    @property
+    def took_place_at(self) -> datetime:
+        """When it took place, as far as is known: at the latest when it was received."""
+        return self.ran_at if self.ran_at is not None else self.received_at
+
 
 class StatedNodesDiffer(ValueError):
     """The node count that the poster states cannot be that of the file."""

@@ -22,7 +22,7 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "it looks like mdtest's details by rank, which do not say what was run; post what mdtest printed",
         ),
         (
-            r"^\s{0,20}SUMMARY(?: rate| time)?(?: \(in .{1,20}\))?: \(of \d",
+            r"^\s{0,20}SUMMARY(?: rate| time)?(?: \(in .{1,20}\))?: \(of [0-9]",
             "it looks like a part of mdtest's output without the line `mdtest-… was launched with …` that begins "
             "it; post the whole",
         ),
@@ -31,7 +31,7 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "it looks like a configuration or the result.txt of IO500; post its result_summary.txt",
         ),
         (
-            r'"(?:save|load)_ckpt\d{1,9}"\s?:',
+            r'"(?:save|load)_ckpt[0-9]{1,9}"\s?:',
             "it looks like one rank's times of a DLIO run; post the summary.json beside it, or convert the run to "
             "dcp-timing",
         ),
@@ -48,7 +48,7 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "it looks like a part of fio's JSON; post the whole document, as --output-format=json wrote it",
         ),
         (
-            r"^(?:\S{1,80}: \(g=\d|fio-\d|\d;fio-\d|\S{1,80}: \(groupid=\d|Run status group \d)",
+            r"^(?:\S{1,80}: \(g=[0-9]|fio-[0-9]|[0-9];fio-[0-9]|\S{1,80}: \(groupid=[0-9]|Run status group [0-9])",
             "it looks like fio's text or terse output; run fio with --output-format=json and post that",
         ),
         (
@@ -61,7 +61,7 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "Parallel I/O` that begins it; post the whole",
         ),
         (
-            r"^(?:ior )?ERROR: .{0,400}\(\w{1,40}\.c:\d",
+            r"^(?:ior )?ERROR: .{0,400}\(\w{1,40}\.c:[0-9]",
             "it looks like an IOR run that ended with an error before it measured anything; cure that first",
         ),
         (

@@ -1,7 +1,9 @@
 """Every query on benchmark runs and on the documents they were read from."""
 
 import json
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +17,7 @@ from service.store.database import insert_unless_present
 from service.store.page import Page, Position
 from service.store.tables import benchmark_documents, benchmark_runs, in_utc
 
-RECORD_FIELDS = {"measurements", "operations", "summary", "doubts"}
+RECORD_FIELDS = {"measurements", "operations", "summary", "doubts", "ran_at_zone_assumed"}
 """What of a run is kept as JSON; each other field has a column."""
 
 
@@ -140,16 +142,32 @@ def delete(transaction: Connection, *, id: UUID) -> None:
         raise NotFound(_missing(id))
 
 
-def newest_label(transaction: Connection, *, scenario_id: UUID) -> str | None:
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A time in which runs took place; open where an end is None.
+
+    Attributes:
+        begin: Then or later.
+        end: Earlier than then.
+    """
+
+    begin: datetime | None = None
+    end: datetime | None = None
+
+
+ALWAYS = Period()
+
+
+def newest_label(transaction: Connection, *, scenario_id: UUID, period: Period = ALWAYS) -> str | None:
     """Return the storage label of the newest run, by when it ran as far as known, then by when it came.
 
     None where that run has no label, and where there are no runs: `for_judgement` takes either as it is.
     """
     label: str | None = transaction.scalar(
         select(benchmark_runs.c.storage_label)
-        .where(benchmark_runs.c.scenario_id == scenario_id)
+        .where(benchmark_runs.c.scenario_id == scenario_id, *_during(period))
         .order_by(
-            func.coalesce(benchmark_runs.c.ran_at, benchmark_runs.c.received_at).desc(),
+            _TOOK_PLACE_AT.desc(),
             benchmark_runs.c.received_at.desc(),
             benchmark_runs.c.id.desc(),
         )
@@ -159,7 +177,7 @@ def newest_label(transaction: Connection, *, scenario_id: UUID) -> str | None:
 
 
 def for_judgement(
-    transaction: Connection, *, scenario_id: UUID, storage_label: str | None
+    transaction: Connection, *, scenario_id: UUID, storage_label: str | None, period: Period = ALWAYS
 ) -> list[BenchmarkRun]:
     """Return every run of a scenario on one storage, the first received first.
 
@@ -167,13 +185,39 @@ def for_judgement(
         transaction: What it happens in.
         scenario_id: Whose runs.
         storage_label: Which storage; None for the runs that have no label.
+        period: Only those that took place then.
     """
     rows = transaction.execute(
         select(benchmark_runs)
-        .where(benchmark_runs.c.scenario_id == scenario_id, _labelled(storage_label))
+        .where(benchmark_runs.c.scenario_id == scenario_id, _labelled(storage_label), *_during(period))
         .order_by(benchmark_runs.c.received_at, benchmark_runs.c.id)
     )
     return [_run(row) for row in rows]
+
+
+def named(
+    transaction: Connection, *, scenario_id: UUID, ids: Collection[UUID], period: Period = ALWAYS
+) -> list[BenchmarkRun]:
+    """Return those runs of a scenario that have one of the ids, the first received first.
+
+    An id that no run of the scenario in that period has is passed over: the caller sees what is missing.
+    """
+    rows = transaction.execute(
+        select(benchmark_runs)
+        .where(benchmark_runs.c.scenario_id == scenario_id, benchmark_runs.c.id.in_(ids), *_during(period))
+        .order_by(benchmark_runs.c.received_at, benchmark_runs.c.id)
+    )
+    return [_run(row) for row in rows]
+
+
+_TOOK_PLACE_AT = func.coalesce(benchmark_runs.c.ran_at, benchmark_runs.c.received_at)
+
+
+def _during(period: Period) -> Iterator[ColumnElement[bool]]:
+    if period.begin is not None:
+        yield in_utc(period.begin) <= _TOOK_PLACE_AT
+    if period.end is not None:
+        yield in_utc(period.end) > _TOOK_PLACE_AT
 
 
 def _labelled(storage_label: str | None) -> ColumnElement[bool]:

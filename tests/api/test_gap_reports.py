@@ -8,6 +8,7 @@ from tests.api.asking import (
     ASYNC,
     IOR_CSV,
     IOR_JSON,
+    NOWHERE,
     SYNC,
     Json,
     dcp,
@@ -100,3 +101,117 @@ def test_the_same_question_gets_the_same_bytes(client: TestClient) -> None:
 def test_a_parameter_that_a_report_has_not_is_refused(client: TestClient) -> None:
     answer = client.get(f"/v1/scenarios/{store(client)['id']}/gap-report?label=a")
     assert places(problem(answer, 422, "invalid-request")) == [("label", "unknown_parameter")]
+
+
+# Which evidence
+
+
+def _target(report: Json, target_id: str) -> Json:
+    found: Json = next(target for target in report["targets"] if target["id"] == target_id)
+    return found
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median", "min", "max"])
+def test_the_statistic_of_a_rate_can_be_chosen(client: TestClient, statistic: str) -> None:
+    made = store(client)
+    run = stored_run(client, made, IOR_JSON)
+    report = _report(client, made, statistic=statistic)
+    write = _target(report, "write_bandwidth")
+    rate = run["measurements"][0]["gb_per_second"]
+    assert write["statistic"] == report["evidence"]["statistic"] == statistic
+    assert write["per_node_measured"] == pytest.approx(rate[statistic] / 2)
+    assert write["measured"] == pytest.approx(rate[statistic] / 2 * 2048)
+    assert write["margin_fraction"] == pytest.approx(write["ratio"] - 1)
+    assert write["nodes_fraction"] == 2 / 2048
+    time = _target(report, "slowest_writer_seconds")
+    assert (time["statistic"], time["measured"]) == ("max", run["measurements"][0]["total_seconds"]["max"])
+
+
+def test_the_statistic_of_a_time_can_be_chosen(client: TestClient) -> None:
+    made = store(client)
+    run = stored_run(client, made, IOR_JSON)
+    time = _target(_report(client, made, time_statistic="median"), "slowest_writer_seconds")
+    assert time["measured"] == run["measurements"][0]["total_seconds"]["median"]
+
+
+def test_runs_can_be_named(client: TestClient) -> None:
+    made = store(client)
+    first = stored_run(client, made, dcp("a"), storage_label="a", ran_at="2026-01-01T00:00:00Z")
+    second = stored_run(client, made, IOR_JSON, storage_label="a", ran_at="2026-02-01T00:00:00Z")
+    stored_run(client, made, IOR_CSV, storage_label="b", ran_at="2026-03-01T00:00:00Z")
+    report = _report(client, made, runs=first["id"])
+    assert (report["storage_label"], report["runs_considered"]) == ("a", 1)
+    assert report["evidence"]["run_ids"] == [first["id"]]
+    assert {run for target in report["targets"] for run in target["run_ids"]} == {first["id"]}
+    both = client.get(
+        f"/v1/scenarios/{made['id']}/gap-report", params={"runs": [first["id"], second["id"], first["id"]]}
+    ).json()
+    assert both["runs_considered"] == 2
+
+
+def test_runs_that_are_not_there_or_of_another_storage_are_named_all_at_once(client: TestClient) -> None:
+    made, other = store(client), store(client, "other")
+    run = stored_run(client, made, IOR_CSV, storage_label="a", ran_at="2026-01-01T00:00:00Z")
+    elsewhere = stored_run(client, other, IOR_CSV)
+    unlike = stored_run(client, made, IOR_JSON, ran_at="2026-02-01T00:00:00Z")
+    path = f"/v1/scenarios/{made['id']}/gap-report"
+    body = problem(
+        client.get(path, params={"runs": [run["id"], NOWHERE, elsewhere["id"]]}), 422, "invalid-request"
+    )
+    assert places(body) == [("runs", "unknown_run")] * 2
+    assert {NOWHERE in error["detail"] or elsewhere["id"] in error["detail"] for error in body["errors"]} == {
+        True
+    }
+    body = problem(client.get(path, params={"runs": [run["id"], unlike["id"]]}), 422, "invalid-request")
+    assert places(body) == [("runs", "other_storage")]
+    assert "is of storage a, and the report of a storage without a label" in body["errors"][0]["detail"]
+    body = problem(
+        client.get(path, params={"runs": [run["id"]], "storage_label": "b"}), 422, "invalid-request"
+    )
+    assert places(body) == [("runs", "other_storage")]
+    body = problem(
+        client.get(path, params={"runs": run["id"], "ran_before": "2026-01-01T00:00:00Z"}),
+        422,
+        "invalid-request",
+    )
+    assert "in that time" in body["detail"]
+
+
+@pytest.mark.parametrize(
+    ("query", "place"),
+    [
+        ({"runs": "nonsense"}, "runs"),
+        ({"runs": [NOWHERE] * 101}, "runs"),
+        ({"statistic": "mode"}, "statistic"),
+        ({"time_statistic": ""}, "time_statistic"),
+        ({"conditions": "busy"}, "conditions"),
+        ({"ran_from": "yesterday"}, "ran_from"),
+        ({"ran_before": "2026-01-01"}, "ran_before"),
+        ({"statistic": ["min", "max"]}, "statistic"),
+    ],
+)
+def test_a_choice_that_cannot_be_is_refused(client: TestClient, query: Json, place: str) -> None:
+    answer = client.get(f"/v1/scenarios/{store(client)['id']}/gap-report", params=query)
+    body = problem(answer, 422, "invalid-request")
+    assert {pointer for pointer, _ in places(body)} == {place}
+
+
+def test_tagged_runs_count_where_they_are_asked_for(client: TestClient) -> None:
+    made = store(client)
+    stored_run(client, made, IOR_JSON, conditions="degraded")
+    assert _target(_report(client, made), "write_bandwidth")["status"] == "unmeasured"
+    report = _report(client, made, conditions="degraded")
+    assert _target(report, "write_bandwidth")["status"] == "met_if_it_scales"
+    assert report["evidence"]["conditions"] == ["degraded"]
+
+
+def test_a_report_can_be_about_a_time(client: TestClient) -> None:
+    made = store(client)
+    stored_run(client, made, dcp("old"), storage_label="old", ran_at="2026-01-01T00:00:00Z")
+    stored_run(client, made, dcp("new"), storage_label="new", ran_at="2026-02-01T00:00:00Z")
+    before = _report(client, made, ran_before="2026-02-01T00:00:00Z")
+    assert (before["storage_label"], before["runs_considered"]) == ("old", 1)
+    assert before["evidence"]["ran_before"] == "2026-02-01T00:00:00Z"
+    since = _report(client, made, ran_from="2026-02-01T00:00:00Z", storage_label="new")
+    assert since["runs_considered"] == 1
+    assert _report(client, made, ran_from="2026-02-01T00:00:00Z", storage_label="old")["runs_considered"] == 0

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from service.judgement.gap import judge
-from service.judgement.report import GapReport, TargetReport
+from service.judgement.report import EvidenceChoice, GapReport, TargetReport
 from service.parsers.measurement import (
     DcpOp,
     DcpOperation,
@@ -187,7 +187,11 @@ def doubt(code: DoubtCode, measurement: int | None = None) -> Doubt:
 
 
 def report_on(
-    spec: ScenarioSpec, *runs: BenchmarkRun, revision: int = 1, conditions: Sequence[Condition] = ()
+    spec: ScenarioSpec,
+    *runs: BenchmarkRun,
+    revision: int = 1,
+    conditions: Sequence[Condition] = (),
+    **choice: Any,  # noqa: ANN401
 ) -> GapReport:
     """The report on these runs, whatever the storage of the newest."""
     return judge(
@@ -197,7 +201,7 @@ def report_on(
         scenario_revision=revision,
         runs=runs,
         storage_label=None,
-        conditions=conditions,
+        choice=EvidenceChoice(conditions=list(conditions), **choice),
     )
 
 

@@ -9,9 +9,9 @@ import math
 
 import pytest
 
-from service.judgement.report import Consequences, GapReport
+from service.judgement.report import Consequence, Consequences, GapReport
 from service.parsers.measurement import DcpOp, DoubtCode, Operation
-from service.parsers.run import BenchmarkRun
+from service.parsers.run import BenchmarkRun, Condition
 from service.sizing.sizing import Sizing, TargetId
 from service.sizing.spec import ScenarioSpec
 from tests.judgement.examples import (
@@ -20,6 +20,7 @@ from tests.judgement.examples import (
     dcp,
     doubt,
     ior,
+    mdtest,
     report_on,
     run,
     scenario,
@@ -258,3 +259,105 @@ def test_a_stall_too_short_to_be_timed_is_a_microsecond() -> None:
     )
     found = _consequences(async_scenario(interval={"rule": "exact"}), run(operations=[save]))
     assert _measured(found).blocking.seconds == 1e-6
+
+
+# Each figure by itself
+
+
+def _alone(found: Consequences, target_id: TargetId) -> Consequence:
+    return next(each for each in found.each if each.target is target_id)
+
+
+def test_each_figure_alone_and_all_of_them_together() -> None:
+    # C 60 to 66 (534 useful seconds of 540), the load 120 to 141.75, so R 600 to 621.75.
+    save = dcp(
+        DcpOp.SAVE, seconds=66.0, bytes_total=WHOLE, blocked_seconds=66.0, largest_rank_bytes=SHARD_BYTES
+    )
+    found = _consequences(
+        scenario(),
+        run(number=1, operations=[save]),
+        run(number=2, measurements=[ior(40.0, operation=Operation.READ)]),
+    )
+    year = 337_281_024.0
+    stalled = SYNC_GOODPUT * 534 / 540
+    loaded = SYNC_GOODPUT * math.exp(-21.75 / MTBF_SECONDS)
+    both = loaded * 534 / 540
+    stall, load = _alone(found, TargetId.BLOCKING_SECONDS), _alone(found, TargetId.READ_BANDWIDTH)
+    assert (stall.blocking_seconds, stall.durable_lag_seconds, stall.load_seconds) == (66.0, None, None)
+    assert stall.goodput_fraction == pytest.approx(stalled, rel=1e-9)
+    assert stall.difference is not None
+    assert stall.difference.waste_usd_per_year == pytest.approx((SYNC_GOODPUT - stalled) * year, rel=1e-6)
+    assert stall.saved_if_fixed_usd_per_year == pytest.approx((loaded - both) * year, rel=1e-6)
+    assert stall.interval_seconds == 600.0
+    assert stall.exact_interval_seconds == pytest.approx(1234.770932904635)
+    assert load.blocking_seconds is None
+    assert load.load_seconds == pytest.approx(141.75)
+    assert load.goodput_fraction == pytest.approx(loaded, rel=1e-9)
+    assert load.saved_if_fixed_usd_per_year == pytest.approx((stalled - both) * year, rel=1e-6)
+    assert _measured(found).goodput.exact.goodput_fraction == pytest.approx(both, rel=1e-9)
+    # The write bandwidth of those saves, 85.9 GB/s, says 66 s too; the timed stall goes before it.
+    write = _alone(found, TargetId.WRITE_BANDWIDTH)
+    assert write.blocking_seconds == pytest.approx(66.0)
+    assert write.saved_if_fixed_usd_per_year is None
+
+
+def test_creates_make_a_save_longer_and_never_shorter() -> None:
+    # 16,385 files at 200 a second take 81.925 s.
+    slow = _alone(_consequences(scenario(), run(measurements=[mdtest(200.0)])), TargetId.FILE_CREATE_RATE)
+    assert slow.blocking_seconds == pytest.approx(81.925)
+    assert slow.goodput_fraction == pytest.approx(SYNC_GOODPUT * (600 - 81.925) / 540, rel=1e-9)
+    quick = _alone(_consequences(scenario(), run(measurements=[mdtest(9e9)])), TargetId.FILE_CREATE_RATE)
+    assert quick.blocking_seconds == 60.0
+    assert quick.difference is not None
+    assert quick.difference.goodput_fraction == pytest.approx(0.0, abs=1e-12)
+    assert "changes nothing" in quick.sentence
+
+
+def test_a_larger_checkpoint_takes_longer_to_save_and_to_load() -> None:
+    # 16 bytes a parameter in place of 14: 68.571 s a save, 137.143 s a load.
+    save = dcp(DcpOp.SAVE, seconds=None, checkpoint_bytes=6_480_000_000_000)
+    alone = _alone(_consequences(scenario(), run(operations=[save])), TargetId.CHECKPOINT_BYTES)
+    assert alone.blocking_seconds == pytest.approx(480 / 7)
+    assert alone.load_seconds == pytest.approx(960 / 7)
+    expected = SYNC_GOODPUT * (600 - 480 / 7) / 540 * math.exp(-(960 / 7 - 120) / MTBF_SECONDS)
+    assert alone.goodput_fraction == pytest.approx(expected, rel=1e-9)
+
+
+def test_async_saves_that_now_collide_are_said_to() -> None:
+    # 5,670 GB at 6.3 GB/s are durable after 900 s: with one buffer a save every 905 s, not every 600.
+    found = _consequences(async_scenario(), run(measurements=[ior(6.3)]))
+    alone = _alone(found, TargetId.WRITE_BANDWIDTH)
+    assert alone.durable_lag_seconds == pytest.approx(900.0)
+    assert alone.interval_seconds == 600.0
+    assert alone.effective_interval_seconds == pytest.approx(905.0)
+    assert alone.goodput_fraction == pytest.approx(0.5668817573811618, rel=1e-9)
+    assert alone.sentence.endswith(
+        "Saves now collide: one is durable 900 s after training went on, so the interval of 600 s becomes 905 s."
+    )
+    assert found.collision is not None
+    assert _measured(found).interval.effective_seconds == pytest.approx(905.0)
+    # At 10 GB/s they are durable after 567 s, in time for the next.
+    free = _consequences(async_scenario(), run(measurements=[ior(10.0)]))
+    assert (free.collision, _alone(free, TargetId.WRITE_BANDWIDTH).effective_interval_seconds) == (None, None)
+
+
+def test_the_bandwidth_under_read_load_has_its_own_consequence_and_is_not_in_the_whole() -> None:
+    loaded = run(measurements=[ior(20.0)], conditions=[Condition.UNDER_READ_LOAD])
+    found = _consequences(async_scenario(), loaded)
+    alone = _alone(found, TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD)
+    assert alone.durable_lag_seconds == pytest.approx(283.5)
+    assert alone.goodput_fraction == pytest.approx(0.8915668033038628, rel=1e-9)
+    assert found.used == []
+
+
+def test_an_infeasible_figure_alone_says_so_and_names_the_best_interval() -> None:
+    alone = _alone(_consequences(scenario(), run(measurements=[ior(9.0)])), TargetId.WRITE_BANDWIDTH)
+    assert (alone.feasible, alone.goodput_fraction, alone.difference) == (False, None, None)
+    assert alone.exact_interval_seconds == pytest.approx(3968.0031518347864, rel=1e-9)
+    assert "leaves no time to train" in alone.sentence
+
+
+def test_a_figure_from_a_smaller_run_is_marked() -> None:
+    found = _consequences(scenario(), run(measurements=[ior(0.64, nodes=16)]))
+    assert [each.extrapolated for each in found.each] == [True, True]
+    assert _alone(found, TargetId.NODE_WRITE_BANDWIDTH).blocking_seconds == pytest.approx(69.2138671875)

@@ -1,0 +1,121 @@
+"""Which runs a report is made from: the parameters that choose them, and the runs that they choose."""
+
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Depends, Query
+from pydantic import AwareDatetime, BeforeValidator
+from sqlalchemy import Connection
+
+from service.api.benchmark_runs import instant
+from service.api.dependencies import ID
+from service.api.problems import MAX_ERRORS, Refused, summary
+from service.errors import Fault
+from service.judgement.evidence import Statistic
+from service.judgement.gap import newest_label
+from service.judgement.report import EvidenceChoice
+from service.parsers.run import BenchmarkRun, Condition
+from service.store import benchmark_runs
+from service.store.benchmark_runs import Period
+
+MOST_RUNS = 100
+"""How many runs may be named."""
+
+StatisticQuery = Annotated[
+    Statistic,
+    Query(description="Which of the repetitions' rates is compared; times are not touched by it."),
+]
+TimeStatisticQuery = Annotated[
+    Statistic,
+    Query(description="Which of the repetitions' times is compared; each is that of its slowest rank."),
+]
+ConditionsQuery = Annotated[
+    list[Condition] | None,
+    Query(
+        description="Let runs with this tag count for every target; may be repeated. `idle` always counts."
+    ),
+]
+RunsQuery = Annotated[
+    list[Annotated[UUID, ID]] | None,
+    Query(max_length=MOST_RUNS, description="Only this run counts; may be repeated."),
+]
+RanFrom = Annotated[
+    AwareDatetime | None,
+    BeforeValidator(instant),
+    Query(description="Only runs that took place then or later, with a time zone."),
+]
+RanBefore = Annotated[
+    AwareDatetime | None,
+    BeforeValidator(instant),
+    Query(description="Only runs that took place earlier, with a time zone."),
+]
+
+
+async def _choice(
+    statistic: StatisticQuery = Statistic.MEAN,
+    time_statistic: TimeStatisticQuery = Statistic.MAX,
+    conditions: ConditionsQuery = None,
+    runs: RunsQuery = None,
+    ran_from: RanFrom = None,
+    ran_before: RanBefore = None,
+) -> EvidenceChoice:
+    return EvidenceChoice(
+        statistic=statistic,
+        time_statistic=time_statistic,
+        conditions=sorted(set(conditions or ())),
+        run_ids=sorted(set(runs)) if runs is not None else None,
+        ran_from=ran_from,
+        ran_before=ran_before,
+    )
+
+
+UseChoice = Annotated[EvidenceChoice, Depends(_choice)]
+
+
+def gather(
+    transaction: Connection, *, scenario_id: UUID, storage_label: str | None, choice: EvidenceChoice
+) -> tuple[str | None, list[BenchmarkRun]]:
+    """Return the storage that a report is about, and the runs on it that were chosen.
+
+    Args:
+        transaction: What it happens in.
+        scenario_id: Whose runs.
+        storage_label: Which storage; None for that of the newest of the chosen runs.
+        choice: Which runs.
+
+    Raises:
+        Refused: A run was named that the scenario has not, or that is of another storage or time.
+    """
+    period = Period(choice.ran_from, choice.ran_before)
+    if choice.run_ids is None:
+        if storage_label is None:
+            storage_label = benchmark_runs.newest_label(transaction, scenario_id=scenario_id, period=period)
+        return storage_label, benchmark_runs.for_judgement(
+            transaction, scenario_id=scenario_id, storage_label=storage_label, period=period
+        )
+    found = benchmark_runs.named(transaction, scenario_id=scenario_id, ids=choice.run_ids, period=period)
+    known = {run.id for run in found}
+    where = "" if period == benchmark_runs.ALWAYS else " in that time"
+    faults = [
+        Fault("runs", "unknown_run", f"The scenario has no run {run_id}{where}.")
+        for run_id in choice.run_ids
+        if run_id not in known
+    ]
+    label = storage_label if storage_label is not None else newest_label(found)
+    faults += [
+        Fault(
+            "runs",
+            "other_storage",
+            f"The run {run.id} is of {_storage(run.storage_label)}, and the report of {_storage(label)}: name "
+            "runs of one storage.",
+        )
+        for run in found
+        if run.storage_label != label
+    ]
+    if faults:
+        raise Refused("invalid-request", summary(faults), *faults[:MAX_ERRORS])
+    return label, found
+
+
+def _storage(label: str | None) -> str:
+    return f"storage {label}" if label is not None else "a storage without a label"
