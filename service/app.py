@@ -17,6 +17,7 @@ from service.api import (
     problems,
     scenarios,
     sizings,
+    test_plans,
 )
 from service.api.middleware import EveryRequest
 from service.settings import Settings
@@ -51,7 +52,16 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings = settings
     app.state.database = database
     # Not include_router: it matches each request twice, against the router and then against its routes.
-    for room in (sizings, presets, scenarios, benchmark_runs, gap_reports, explanations, operations):
+    for room in (
+        sizings,
+        presets,
+        scenarios,
+        benchmark_runs,
+        test_plans,
+        gap_reports,
+        explanations,
+        operations,
+    ):
         app.router.routes += room.router.routes
     problems.install(app)
     openapi.install(app)

@@ -345,6 +345,8 @@ def _tour_of_success(tour: Tour) -> Json:
         tour.ask("GET", f"{place}/sizing{query}", 200)
     for label in ("", "?storage_label=test-disk", "?storage_label=none"):
         tour.ask("GET", f"{place}/gap-report{label}", 200)
+    for form in ("application/json", "text/markdown", "text/x-shellscript", "application/x-slurm"):
+        tour.ask("GET", f"{place}/test-plan?nodes=16", 200, headers={"Accept": form})
     gone = stored_run(tour.client, other, IOR_CSV)
     tour.ask("DELETE", f"/v1/benchmark-runs/{gone['id']}", 204, headers={"If-Match": "*"})
     tour.ask("DELETE", f"/v1/scenarios/{other['id']}", 204, headers={"If-Match": "*"})
@@ -444,6 +446,7 @@ def test_every_route_of_the_contract_is_in_the_document(document: Json) -> None:
         "/v1/benchmark-runs/{run_id}": {"get", "delete"},
         "/v1/benchmark-runs/{run_id}/document": {"get"},
         "/v1/scenarios/{scenario_id}/gap-report": {"get"},
+        "/v1/scenarios/{scenario_id}/test-plan": {"get"},
         "/problems/{type}": {"get"},
         "/doubts/{code}": {"get"},
     }
