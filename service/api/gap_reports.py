@@ -4,10 +4,11 @@ from fastapi import APIRouter
 
 from service.api.benchmark_runs import StorageLabel
 from service.api.bodies import StrictRoute
-from service.api.dependencies import ScenarioId, UseDatabase, UseSettings
+from service.api.dependencies import ScenarioId, UseDatabase, UseSettings, now
 from service.api.evidence import UseChoice, gather
 from service.api.problems import describes
 from service.api.scenarios import sizing_of
+from service.judgement.doubts import Drill
 from service.judgement.gap import judge
 from service.judgement.report import GapReport
 from service.store import scenarios
@@ -44,4 +45,5 @@ def get_gap_report(
         full_scale_low_fraction=settings.full_scale_low_fraction,
         full_scale_high_fraction=settings.full_scale_high_fraction,
         choice=choice,
+        drill=Drill(now(), settings.restore_drill_days),
     )

@@ -5,6 +5,8 @@ its memory and its contradictions; and the one definition of which doubts flatte
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from service.judgement.evidence import Activity, Figure, Kind
 from service.parsers.measurement import Doubt, DoubtCode
@@ -45,8 +47,31 @@ CACHE_MULTIPLE = 3
 """A node that reads less than this many times its memory may have read its memory."""
 
 
+@dataclass(frozen=True, slots=True)
+class Drill:
+    """How lately a restore must have been tried to count as proof.
+
+    Attributes:
+        now: The time of the report.
+        days: For how many days a restore is proof.
+    """
+
+    now: datetime
+    days: float
+
+    def is_over(self, took_place_at: datetime) -> bool:
+        """Whether a restore at that time is proof no longer."""
+        return self.now - took_place_at > timedelta(days=self.days)
+
+
 def of_figure(
-    figure: Figure, *, kind: Kind, spec: ScenarioSpec, revision: int, largest_shard_bytes: int
+    figure: Figure,
+    *,
+    kind: Kind,
+    spec: ScenarioSpec,
+    revision: int,
+    largest_shard_bytes: int,
+    drill: Drill | None = None,
 ) -> list[Doubt]:
     """Return what there is to doubt in a figure: the file's own doubts that touch it, then the scenario's.
 
@@ -56,6 +81,7 @@ def of_figure(
         spec: The scenario, for the memory of its nodes.
         revision: The scenario's revision that is judged.
         largest_shard_bytes: Of the scenario. [B]
+        drill: How lately a read must have been tried; without it none is too old.
     """
     found = [doubt for doubt in figure.run.doubts if _touches(doubt, figure)]
     place = figure.places[0] if len(figure.places) == 1 else None
@@ -77,6 +103,15 @@ def of_figure(
                 code=DoubtCode.OLDER_REVISION,
                 message=f"The run was posted for revision {figure.run.scenario_revision} of the scenario, "
                 f"which is at {revision} now: check that it still measures what is asked.",
+            )
+        )
+    if drill is not None and figure.activity is Activity.READING and drill.is_over(figure.run.took_place_at):
+        found.append(
+            Doubt(
+                code=DoubtCode.STALE,
+                measurement=place,
+                message=f"The read took place on {figure.run.took_place_at:%Y-%m-%d}, more than {drill.days:g} days "
+                "ago: a checkpoint that was not restored lately is a hope. Restore one again.",
             )
         )
     return found

@@ -10,6 +10,7 @@ from enum import Enum
 from uuid import UUID
 
 from service.judgement import doubts, sentences
+from service.judgement.checklist import checklist
 from service.judgement.consequences import consequences
 from service.judgement.evidence import SOURCES, Activity, Figure, Kind, Reading, Statistic, figures
 from service.judgement.report import (
@@ -69,6 +70,7 @@ class _Case:
     low_fraction: float
     high_fraction: float
     choice: EvidenceChoice
+    drill: doubts.Drill | None
 
     @property
     def nodes(self) -> int:
@@ -124,6 +126,7 @@ def judge(
     full_scale_low_fraction: float = 0.95,
     full_scale_high_fraction: float = 1.05,
     choice: EvidenceChoice | None = None,
+    drill: doubts.Drill | None = None,
 ) -> GapReport:
     """Return how far a storage system is from what a scenario asks, and what that costs.
 
@@ -139,12 +142,15 @@ def judge(
         choice: What was asked for of the evidence: the statistics, and which of the runs tagged
             `under_read_load` or `degraded` count for every target. Without it the former count for the
             bandwidth under read load alone, the latter for none.
+        drill: How lately a read must have been tried; without it no proof grows old.
     """
     choice = choice or EvidenceChoice()
     if storage_label is None:
         storage_label = newest_label(runs)
     considered = [run for run in runs if run.storage_label == storage_label]
-    case = _Case(spec, sizing, scenario_revision, full_scale_low_fraction, full_scale_high_fraction, choice)
+    case = _Case(
+        spec, sizing, scenario_revision, full_scale_low_fraction, full_scale_high_fraction, choice, drill
+    )
     targets = [_report(target, considered, case) for target in sizing.targets]
     found: Consequences = consequences(spec=spec, sizing=sizing, targets=targets)
     return GapReport(
@@ -157,6 +163,7 @@ def judge(
         targets=targets,
         verdict=verdict(targets, storage_label=storage_label, each=found.each),
         consequences=found,
+        checklist=checklist(spec=spec, sizing=sizing, targets=targets),
     )
 
 
@@ -402,6 +409,7 @@ def _judge(figure: Figure, target: Target, case: _Case) -> _Judged:
         kind=kind,
         spec=case.spec,
         revision=case.revision,
+        drill=case.drill,
         largest_shard_bytes=case.sizing.checkpoint.largest_shard_bytes,
     )
     measured = figure.value * factor if factor is not None else None

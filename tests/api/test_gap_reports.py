@@ -4,6 +4,8 @@ import pytest
 from starlette.testclient import TestClient
 
 from service import __version__
+from service.app import create_app
+from service.settings import Settings
 from tests.api.asking import (
     ASYNC,
     IOR_CSV,
@@ -11,6 +13,7 @@ from tests.api.asking import (
     NOWHERE,
     SYNC,
     Json,
+    changed,
     dcp,
     nulls,
     places,
@@ -215,3 +218,56 @@ def test_a_report_can_be_about_a_time(client: TestClient) -> None:
     since = _report(client, made, ran_from="2026-02-01T00:00:00Z", storage_label="new")
     assert since["runs_considered"] == 1
     assert _report(client, made, ran_from="2026-02-01T00:00:00Z", storage_label="old")["runs_considered"] == 0
+
+
+# The checklist
+
+
+def _item(report: Json, item_id: str) -> Json:
+    found: Json = next(item for item in report["checklist"] if item["id"] == item_id)
+    return found
+
+
+def test_a_report_has_the_checklist_of_its_scenario(client: TestClient) -> None:
+    made = store(client, spec=ASYNC)
+    report = _report(client, made)
+    assert len(report["checklist"]) == 11
+    assert _item(report, "save_mode") == {
+        "id": "save_mode",
+        "title": "sync or async decided",
+        "status": "stated",
+        "sentence": "Saves are async.",
+        "run_ids": [],
+        "pointers": ["#/save/mode"],
+    }
+    assert _item(report, "separate_process_group")["status"] == "open"
+    spec = changed(ASYNC, "#/save/separate_process_group", True)
+    said = _item(_report(client, store(client, "other", spec)), "separate_process_group")
+    assert (said["status"], said["pointers"]) == ("stated", ["#/save/separate_process_group"])
+
+
+@pytest.mark.parametrize("value", ["true", 1, 0, []])
+def test_a_separate_process_group_is_true_or_false(client: TestClient, value: object) -> None:
+    spec = changed(SYNC, "#/save/separate_process_group", value)
+    body = problem(client.post("/v1/sizings", json=spec), 422, "invalid-request")
+    assert [pointer for pointer, _ in places(body)] == ["#/save/separate_process_group"]
+
+
+def test_a_separate_process_group_changes_no_figure(client: TestClient) -> None:
+    spec = changed(SYNC, "#/save/separate_process_group", False)
+    assert client.post("/v1/sizings", json=spec).content == client.post("/v1/sizings", json=SYNC).content
+
+
+@pytest.mark.parametrize(("days", "is_stale"), [(30, True), (3650, False)])
+def test_a_read_is_stale_after_the_days_that_are_set(database_url: str, days: float, is_stale: bool) -> None:
+    settings = Settings(database_url=database_url, restore_drill_days=days)
+    with TestClient(create_app(settings)) as client:
+        made = store(client)
+        stored_run(client, made, IOR_JSON, ran_at="2026-01-01T00:00:00Z")
+        report = _report(client, made)
+        found = {
+            target["id"]: "stale" in [doubt["code"] for doubt in target["doubts"]]
+            for target in report["targets"]
+        }
+    assert found["read_bandwidth"] is found["node_read_bandwidth"] is is_stale
+    assert not found["write_bandwidth"]
