@@ -271,3 +271,78 @@ def test_a_read_is_stale_after_the_days_that_are_set(database_url: str, days: fl
         }
     assert found["read_bandwidth"] is found["node_read_bandwidth"] is is_stale
     assert not found["write_bandwidth"]
+
+
+# For people
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        (None, "application/json"),
+        ("*/*", "application/json"),
+        ("application/json", "application/json"),
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "text/html"),
+        ("text/markdown", "text/markdown"),
+        ("text/csv", "text/csv"),
+        ("text/csv;q=0.5, text/markdown", "text/markdown"),
+        ("text/*", "text/html"),
+        ("text/html;q=0.1, application/json;q=0.2", "application/json"),
+    ],
+)
+def test_a_report_comes_as_what_is_preferred(client: TestClient, accept: str | None, media_type: str) -> None:
+    made = store(client)
+    stored_run(client, made, IOR_JSON)
+    answer = client.get(
+        f"/v1/scenarios/{made['id']}/gap-report", headers={"Accept": accept} if accept is not None else {}
+    )
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].split(";")[0] == media_type
+    assert answer.headers["vary"] == "Accept"
+    assert answer.text.startswith(
+        {
+            "application/json": "{",
+            "text/html": "<!doctype html>",
+            "text/markdown": "# Gap report: llama\n",
+            "text/csv": "scenario,scenario_revision,",
+        }[media_type]
+    )
+
+
+@pytest.mark.parametrize("accept", ["image/png", "text/plain", "text/html;q=0", "application/xml"])
+def test_what_a_report_cannot_be_is_not_acceptable(client: TestClient, accept: str) -> None:
+    path = f"/v1/scenarios/{store(client)['id']}/gap-report"
+    body = problem(client.get(path, headers={"Accept": accept}), 406, "not-acceptable")
+    for media_type in ("application/json", "text/csv", "text/html", "text/markdown"):
+        assert media_type in body["detail"]
+
+
+def test_a_page_of_hostile_names_is_harmless(client: TestClient) -> None:
+    made = store(client, "<script>alert(1)</script>")
+    stored_run(client, made, IOR_JSON, storage_label="=1+1<b>", note="<i>")
+    path = f"/v1/scenarios/{made['id']}/gap-report"
+    page = client.get(path, headers={"Accept": "text/html"})
+    assert "<script" not in page.text
+    assert "<b>" not in page.text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page.text
+    assert page.headers["content-security-policy"].startswith("default-src 'none'; style-src 'unsafe-inline'")
+    assert page.headers["x-content-type-options"] == "nosniff"
+    rows = client.get(path, headers={"Accept": "text/csv"}).text.splitlines()
+    assert all(row.startswith("<script>alert(1)</script>,1,'=1+1<b>,") for row in rows[1:])
+
+
+def test_a_rendering_takes_the_same_parameters(client: TestClient) -> None:
+    made = store(client)
+    stored_run(client, made, IOR_JSON)
+    answer = client.get(
+        f"/v1/scenarios/{made['id']}/gap-report",
+        params={"statistic": "min"},
+        headers={"Accept": "text/markdown"},
+    )
+    assert "rates by the min of the repetitions" in answer.text
+    answer = client.get(
+        f"/v1/scenarios/{made['id']}/gap-report",
+        params={"statistic": "none"},
+        headers={"Accept": "text/markdown"},
+    )
+    problem(answer, 422, "invalid-request")

@@ -344,7 +344,8 @@ def _tour_of_success(tour: Tour) -> Json:
     for query in ("", "?explain=true"):
         tour.ask("GET", f"{place}/sizing{query}", 200)
     for label in ("", "?storage_label=test-disk", "?storage_label=none"):
-        tour.ask("GET", f"{place}/gap-report{label}", 200)
+        for media_type in ("application/json", "text/html", "text/markdown", "text/csv"):
+            tour.ask("GET", f"{place}/gap-report{label}", 200, headers={"Accept": media_type})
     gone = stored_run(tour.client, other, IOR_CSV)
     tour.ask("DELETE", f"/v1/benchmark-runs/{gone['id']}", 204, headers={"If-Match": "*"})
     tour.ask("DELETE", f"/v1/scenarios/{other['id']}", 204, headers={"If-Match": "*"})
@@ -365,7 +366,7 @@ def _tour_of_failure(tour: Tour, ids: Json) -> None:
             if has_body
             else {"headers": headers}
         )
-        tour.ask(method.upper(), path, 406, **{**ask, "headers": {**headers, "Accept": "text/csv"}})
+        tour.ask(method.upper(), path, 406, **{**ask, "headers": {**headers, "Accept": "image/png"}})
         tour.ask(method.upper(), f"{path}?no_such=1", 422, **ask)
         if "404" in operation["responses"]:
             tour.ask(method.upper(), nowhere, 404, **ask)
