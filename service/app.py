@@ -16,6 +16,7 @@ from service.api import (
     presets,
     problems,
     scenarios,
+    series,
     sizings,
 )
 from service.api.middleware import EveryRequest
@@ -51,7 +52,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings = settings
     app.state.database = database
     # Not include_router: it matches each request twice, against the router and then against its routes.
-    for room in (sizings, presets, scenarios, benchmark_runs, gap_reports, explanations, operations):
+    for room in (sizings, presets, scenarios, benchmark_runs, gap_reports, series, explanations, operations):
         app.router.routes += room.router.routes
     problems.install(app)
     openapi.install(app)

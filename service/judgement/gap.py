@@ -87,13 +87,7 @@ class _Case:
 
     @property
     def reading(self) -> Reading:
-        restore = self.spec.restore
-        return Reading(
-            mode=self.spec.save.mode,
-            read_amplification=restore.read_amplification if restore is not None else 1.0,
-            statistic=self.choice.statistic,
-            time_statistic=self.choice.time_statistic,
-        )
+        return reading_of(self.spec, self.choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +167,17 @@ def newest_label(runs: Sequence[BenchmarkRun]) -> str | None:
     return newest.storage_label if newest is not None else None
 
 
-def _may_speak(run: BenchmarkRun, target_id: TargetId, asked: Collection[Condition]) -> bool:
+def reading_of(spec: ScenarioSpec, choice: EvidenceChoice) -> Reading:
+    """Return how runs are read for a scenario, by the statistics that were chosen."""
+    return Reading(
+        mode=spec.save.mode,
+        read_amplification=spec.restore.read_amplification if spec.restore is not None else 1.0,
+        statistic=choice.statistic,
+        time_statistic=choice.time_statistic,
+    )
+
+
+def may_speak(run: BenchmarkRun, target_id: TargetId, asked: Collection[Condition]) -> bool:
     """Whether the state in which a run found the storage is one that the target is about."""
     special = _SPECIAL_CONDITIONS.intersection(run.conditions)
     own = _OWN_CONDITION.get(target_id)
@@ -187,7 +191,7 @@ def _report(target: Target, runs: Sequence[BenchmarkRun], case: _Case) -> Target
     judged = [
         _judge(figure, target, case)
         for run in runs
-        if _may_speak(run, target.id, asked)
+        if may_speak(run, target.id, asked)
         for figure in figures(run, target.id, reading=case.reading, expected=target.value)
     ]
     if not judged:
@@ -236,12 +240,10 @@ def _why_unmeasured(target: Target, runs: Sequence[BenchmarkRun], case: _Case) -
     told_otherwise = False
     usual = Reading(mode=case.reading.mode, read_amplification=case.reading.read_amplification)
     for run in runs:
-        may_speak = _may_speak(run, target.id, case.choice.conditions)
-        if (may_speak and told_otherwise) or not figures(
-            run, target.id, reading=usual, expected=target.value
-        ):
+        counts = may_speak(run, target.id, case.choice.conditions)
+        if (counts and told_otherwise) or not figures(run, target.id, reading=usual, expected=target.value):
             continue
-        if may_speak:
+        if counts:
             told_otherwise = True
         else:
             left_out |= _SPECIAL_CONDITIONS.intersection(run.conditions)

@@ -77,8 +77,8 @@ def outline(report: GapReport, *, name: str) -> Outline:
         name: The scenario's name.
     """
     found = [
-        _about(report, name),
         _verdict(report),
+        _about(report, name),
         Section("Targets", table=_targets(report.targets)),
         Section("Why", table=_reasons(report.targets)),
         _consequences(report.consequences),

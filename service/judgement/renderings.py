@@ -38,7 +38,13 @@ def markdown(report: GapReport, *, name: str) -> str:
 
 
 def _markdown_rows(table: Table) -> list[str]:
-    rows = [table.columns, *table.rows]
+    rows = [
+        table.columns,
+        *(
+            [_in_words(cell) if at == table.state_column else cell for at, cell in enumerate(row)]
+            for row in table.rows
+        ),
+    ]
     written = [f"| {' | '.join(_plain(cell) for cell in row)} |" for row in rows]
     written.insert(1, "|" + " --- |" * len(table.columns))
     return written
@@ -51,6 +57,11 @@ _SPACES = re.compile(r"[\s\x00-\x1f\x7f\u2028\u2029]+")
 def _plain(text: str) -> str:
     """Return text that Markdown shows as it is: no markup, no link, no line of its own."""
     return _MARKDOWN.sub(r"\\\g<0>", _one_line(text))
+
+
+def _in_words(state: str) -> str:
+    """Return a state as people write it: `met if it scales`."""
+    return state.replace("_", " ")
 
 
 def _one_line(text: str) -> str:
@@ -187,10 +198,15 @@ def _table(table: Table) -> str:
     return f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n'
 
 
+def _unbroken(text: str) -> str:
+    """Return text whose per cent signs stay on the line of their number."""
+    return text.replace(" %", "&nbsp;%")
+
+
 def _cells(row: Sequence[str], state_column: int | None) -> str:
     return "".join(
-        f'<td class="state {escape(cell)}">{escape(cell)}</td>'
+        f'<td class="state {escape(cell)}">{escape(_in_words(cell))}</td>'
         if column == state_column
-        else f"<td>{escape(_one_line(cell))}</td>"
+        else f"<td>{_unbroken(escape(_one_line(cell)))}</td>"
         for column, cell in enumerate(row)
     )

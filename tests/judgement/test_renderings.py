@@ -88,7 +88,7 @@ class Read(html.parser.HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if "style" not in self.waiting:
-            self.texts.append(data)
+            self.texts.append(data.replace("\xa0", " "))
 
 
 def _read(text: str) -> Read:
