@@ -348,6 +348,8 @@ def _tour_of_success(tour: Tour) -> Json:
             tour.ask("GET", f"{place}/gap-report{label}", 200, headers={"Accept": media_type})
     for query in ("", "?figure=write_bandwidth&storage_label=test-disk"):
         tour.ask("GET", f"{place}/series{query}", 200)
+    for query in ("storage_label=test-disk&storage_label=none", "split_at=2026-11-29T00:00:00Z"):
+        tour.ask("GET", f"{place}/gap-report-comparison?{query}", 200)
     gone = stored_run(tour.client, other, IOR_CSV)
     tour.ask("DELETE", f"/v1/benchmark-runs/{gone['id']}", 204, headers={"If-Match": "*"})
     tour.ask("DELETE", f"/v1/scenarios/{other['id']}", 204, headers={"If-Match": "*"})
@@ -447,6 +449,7 @@ def test_every_route_of_the_contract_is_in_the_document(document: Json) -> None:
         "/v1/benchmark-runs/{run_id}": {"get", "delete"},
         "/v1/benchmark-runs/{run_id}/document": {"get"},
         "/v1/scenarios/{scenario_id}/gap-report": {"get"},
+        "/v1/scenarios/{scenario_id}/gap-report-comparison": {"get"},
         "/v1/scenarios/{scenario_id}/series": {"get"},
         "/problems/{type}": {"get"},
         "/doubts/{code}": {"get"},
