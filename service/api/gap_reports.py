@@ -109,7 +109,7 @@ def get_gap_report_comparison(
         scenario = scenarios.get(transaction, id=scenario_id)
         _check_sides(labels, split_at)
         if split_at is None:
-            sides = [(label, choice) for label in labels]
+            sides: list[tuple[str | None, EvidenceChoice]] = [(label, choice) for label in labels]
         else:
             label = labels[0] if labels else newest_label(transaction, scenario_id=scenario_id, choice=choice)
             sides = [(label, each) for each in _split(choice, split_at)]
