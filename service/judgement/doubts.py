@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from service.judgement.evidence import Activity, Figure, Kind
 from service.parsers.measurement import Doubt, DoubtCode
+from service.parsers.run import BenchmarkRun
 from service.sizing import presets
 from service.sizing.spec import ScenarioSpec
 
@@ -117,15 +118,14 @@ def of_figure(
     return found
 
 
-def runs_disagree(others: Sequence[Figure]) -> Doubt:
-    """Return the doubt that usable runs, one figure of each, say the opposite of the one that is reported."""
-    newest = sorted(others, key=lambda other: (other.run.took_place_at, str(other.run.id)), reverse=True)
-    ids = sorted(str(other.run.id) for other in newest[:MOST_NAMED])
-    more = f" and {len(newest) - MOST_NAMED} more" if len(newest) > MOST_NAMED else ""
+def runs_disagree(others: Sequence[BenchmarkRun]) -> Doubt:
+    """Return the doubt that usable runs say the opposite of the one that is reported."""
+    newest = sorted(others, key=lambda run: (run.took_place_at, str(run.id)), reverse=True)[:MOST_NAMED]
+    more = f" and {len(others) - MOST_NAMED:,} more" if len(others) > MOST_NAMED else ""
     return Doubt(
         code=DoubtCode.RUNS_DISAGREE,
-        message=f"{'Another run is' if len(newest) == 1 else 'Other runs are'} on the other side of the target: "
-        f"{', '.join(ids)}{more}. Find out what differed, and measure again.",
+        message=f"{'Another run is' if len(others) == 1 else 'Other runs are'} on the other side of the target: "
+        f"{', '.join(sorted(str(run.id) for run in newest))}{more}. Find out what differed, and measure again.",
     )
 
 

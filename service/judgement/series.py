@@ -11,7 +11,7 @@ from uuid import UUID
 
 from service.judgement import change, doubts, sentences
 from service.judgement.evidence import SOURCES, Figure, figures
-from service.judgement.gap import may_speak, reading_of
+from service.judgement.figure import may_speak, reading_of
 from service.judgement.report import EvidenceChoice
 from service.judgement.verdict import goodness
 from service.parsers.measurement import DoubtCode

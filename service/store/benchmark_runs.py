@@ -7,11 +7,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from pydantic import BaseModel
 from sqlalchemy import ColumnElement, Connection, Row, func, select, tuple_
 from sqlalchemy.exc import IntegrityError
 
 from service.errors import DatabaseUnavailable, NotFound, RunIdTaken, UnreadableDocument
-from service.parsers.run import BenchmarkRun
+from service.parsers.measurement import DcpOp, DcpOperation, DcpSummary, Doubt, Measurement
+from service.parsers.run import BenchmarkRun, Condition
 from service.store import scenarios
 from service.store.database import insert_unless_present
 from service.store.page import Page, Position
@@ -47,7 +49,7 @@ def create(transaction: Connection, *, run: BenchmarkRun, document: bytes) -> tu
         NotFound: There is no such scenario, or it has not had the revision. The transaction is then lost.
         UnreadableDocument: A name that the document gives holds NUL, which Postgres cannot keep as text.
     """
-    values = _values(run)
+    values = as_row(run)
     # More than once only where the run in the way is deleted before it can be read.
     for _ in range(5):
         try:
@@ -235,7 +237,7 @@ def _has_run_id(transaction: Connection, scenario_id: UUID, run_id: str) -> bool
     return found is not None
 
 
-def _values(run: BenchmarkRun) -> dict[str, Any]:
+def as_row(run: BenchmarkRun) -> dict[str, Any]:
     """Return a run as its row.
 
     Raises:
@@ -252,10 +254,22 @@ def _values(run: BenchmarkRun) -> dict[str, Any]:
     return {**values, "conditions": _json(values["conditions"]), "record": _json(record)}
 
 
+class _Kept(BaseModel):
+    """What of a run is kept as JSON, to be read without a detour by dictionaries: a judgement reads thousands."""
+
+    conditions: list[Condition]
+    measurements: list[Measurement] | None = None
+    operations: list[DcpOperation] | None = None
+    summary: dict[DcpOp, DcpSummary] | None = None
+    doubts: list[Doubt]
+
+
 def _run(row: Row[Any]) -> BenchmarkRun:
     values = dict(row._mapping)
-    record = json.loads(values.pop("record"))
-    return BenchmarkRun.model_validate({**values, "conditions": json.loads(row.conditions), **record})
+    record, conditions = values.pop("record"), values.pop("conditions")
+    kept = _Kept.model_validate_json(f'{{"conditions":{conditions},{record[1:]}')
+    # Constructed: the columns have their types already, and the rest was read just now.
+    return BenchmarkRun.model_construct(**values, **dict(kept))
 
 
 def _in_utc(run: BenchmarkRun) -> BenchmarkRun:

@@ -1,11 +1,19 @@
 """GET …/gap-report: which runs it is about, and what it says over HTTP. The judgement has tests of its own."""
 
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
 import pytest
+from fastapi import FastAPI
+from sqlalchemy import event
 from starlette.testclient import TestClient
 
 from service import __version__
 from service.app import create_app
+from service.parsers.run import BenchmarkRun
 from service.settings import Settings
+from service.store import benchmark_runs, tables
+from service.store.database import Database
 from tests.api.asking import (
     ASYNC,
     IOR_CSV,
@@ -21,6 +29,7 @@ from tests.api.asking import (
     store,
     stored_run,
 )
+from tests.judgement.examples import ior
 
 
 def _report(client: TestClient, scenario: Json, **params: str) -> Json:
@@ -346,3 +355,71 @@ def test_a_rendering_takes_the_same_parameters(client: TestClient) -> None:
         headers={"Accept": "text/markdown"},
     )
     problem(answer, 422, "invalid-request")
+
+
+# However many runs there are
+
+READERS: list[tuple[str, Json]] = [
+    ("gap-report", {}),
+    ("gap-report", {"storage_label": "a"}),
+    ("gap-report-comparison", {"storage_label": ["a", "b"]}),
+    ("gap-report-comparison", {"split_at": "2026-06-01T00:00:00Z"}),
+    ("series", {"figure": "write_bandwidth"}),
+]
+
+
+def _fill(database: Database, scenario_id: UUID, runs: int) -> None:
+    """Store so many runs, a minute apart, as one statement."""
+    run = BenchmarkRun(
+        id=uuid4(),
+        scenario_id=scenario_id,
+        scenario_revision=1,
+        received_at=datetime(2026, 1, 1, tzinfo=UTC),
+        sha256="",
+        document_bytes=1,
+        conditions=[],
+        storage_label="a",
+        tool="ior",
+        format="ior-json",
+        measurements=[ior(100.0)],
+        doubts=[],
+    )
+    row = benchmark_runs.as_row(run)
+    with database.begin() as transaction:
+        transaction.execute(
+            tables.benchmark_runs.insert(),
+            [
+                {
+                    **row,
+                    "id": uuid4(),
+                    "sha256": f"{number:064x}",
+                    "received_at": run.received_at + timedelta(minutes=number),
+                }
+                for number in range(runs)
+            ],
+        )
+
+
+def test_many_runs_cost_as_few_queries_as_a_few(application: FastAPI, client: TestClient) -> None:
+    database: Database = application.state.database
+    statements: list[str] = []
+
+    def keep(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+        if not statement.startswith(("BEGIN", "PRAGMA", "SELECT version_num")):
+            statements.append(statement)
+
+    counts: dict[int, list[int]] = {}
+    for runs, readers in ((10, READERS), (1000, READERS), (10_000, READERS[:1])):
+        made = store(client, f"with {runs}")
+        _fill(database, UUID(made["id"]), runs)
+        event.listen(database.engine, "before_cursor_execute", keep)
+        for resource, params in readers:
+            statements.clear()
+            answer = client.get(f"/v1/scenarios/{made['id']}/{resource}", params=params)
+            assert answer.status_code == 200, answer.text
+            counts.setdefault(runs, []).append(len(statements))
+            assert not [each for each in statements if "benchmark_documents" in each]
+            if resource != "gap-report-comparison":
+                assert answer.json()["runs_considered"] == runs
+        event.remove(database.engine, "before_cursor_execute", keep)
+    assert counts == {10: [3, 2, 3, 4, 3], 1000: [3, 2, 3, 4, 3], 10_000: [3]}
