@@ -4,13 +4,14 @@ VENV := .venv
 PYTHON ?= python3
 BIN := $(VENV)/bin
 
-.PHONY: serve test benchmark openapi lock container clean
+.PHONY: serve test benchmark fuzz openapi lock container clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make serve      set up, migrate and serve on 127.0.0.1:8000 (settings: STALLBUDGET_*, see README.md)"
 	@echo "make test       set up and run every check"
 	@echo "make benchmark  measure, and write benchmarks/README.md"
+	@echo "make fuzz       read changed documents for SECONDS (60), in the order of SEED"
 	@echo "make container  check docker-compose.yml and replay the Dockerfile's install commands"
 	@echo "make openapi    write openapi/openapi.json anew"
 	@echo "make lock       resolve the lock files anew (needs uv)"
@@ -27,6 +28,10 @@ test: $(VENV)/.test
 
 benchmark: $(VENV)/.test
 	$(BIN)/python -m benchmarks
+
+SECONDS ?= 60
+fuzz: $(VENV)/.test
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 openapi: $(VENV)/.serve
 	$(BIN)/stallbudget openapi openapi/openapi.json

@@ -16,7 +16,7 @@ PAGE = """\
 
 Written by `make benchmark` on {machine}.
 Absolute figures are that machine's. Ratios are taken within one run, round by round, and their median is shown; they
-move by a few hundredths from run to run.
+move by a few hundredths from run to run, and are not the ratio of the medians shown beside them.
 
 ## A sizing, without HTTP
 
@@ -48,10 +48,13 @@ Importing `service.app` takes {import_ours:.2f} s; importing only the libraries 
 
 ## Reading documents
 
-Processor time, of recognising and reading.
+Documents made from real outputs, each read in a process of its own: megabytes (10^6 bytes) a second of processor time,
+recognising included, and how many times the document's size the process grew by at most. Beside it, what the
+language alone makes of the same bytes: `json.loads` for JSON, `splitlines` for text. *Growth* is the time of the
+largest over that of the middle one, for as much of each: 1 where cost is linear.
 
-| format | document | read at |
-|---|---|---|
+| format, of many | MB | read at | memory | beside {plain} | its memory | growth |
+|---|---|---|---|---|---|---|
 {documents}
 """
 
@@ -62,7 +65,6 @@ def page() -> str:
     rates = http.rates(rounds=ROUNDS, seconds=SECONDS, connections=CONNECTIONS)
     import_rounds = 9
     import_ours, import_theirs, import_ratio = imports.seconds(rounds=import_rounds)
-    read = documents.megabytes_per_second(rounds=5)
     return PAGE.format(
         machine=machine(),
         engine="\n".join(
@@ -78,10 +80,22 @@ def page() -> str:
         import_theirs=import_theirs,
         import_ratio=import_ratio,
         import_rounds=import_rounds,
-        documents="\n".join(
-            f"| {name} | {size / 1e6:.1f} MB | {rate:.1f} MB/s |" for name, (size, rate) in read.items()
-        ),
+        plain="`loads` or `splitlines`",
+        documents="\n".join(_rows(made, found) for made, found in documents.measurements()),
     )
+
+
+def _rows(made: documents.Made, found: list[tuple[documents.Taken, documents.Taken]]) -> str:
+    """Return the rows of one kind of document, by size."""
+    rows = []
+    for at, (ours, plain) in enumerate(found):
+        growth = f"{found[-2][0].rate / ours.rate:.2f}" if at == len(found) - 1 else ""
+        rows.append(
+            f"| {f'{made.format}, {made.of}' if at == 0 else ''} | {ours.size / documents.MEGABYTE:.0f} "
+            f"| {ours.rate:.1f} MB/s | {ours.peak / ours.size:.1f} times | {ours.rate / plain.rate:.1%} of its speed "
+            f"| {plain.peak / plain.size:.1f} times | {growth} |"
+        )
+    return "\n".join(rows)
 
 
 def _ratio(ours: list[float], theirs: list[float]) -> float:

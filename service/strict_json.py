@@ -13,10 +13,24 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 MAX_DEPTH = 64
+MAX_PARTS = 4_000_000
+"""Objects and lists: an empty one is two bytes of text, and two dozen times that when it is read."""
 
-_OVERFLOWS = re.compile(r"[eE]\+?[0-9]{3,}|(?<![0-9])[0-9]{200,}")
-"""What every number beyond the range of floats has in its text; few others do. Two digits of exponent make 10**99,
-so 210 more before the point are needed; the look-behind keeps the search linear."""
+_SHAPE = bytes(
+    ord("0")
+    if chr(code).isdigit()
+    else ord("e")
+    if chr(code) in "eE"
+    else ord("+")
+    if chr(code) == "+"
+    else 0
+    for code in range(128)
+) + bytes(128)
+_LARGE = (b"0e000", b"0e+000", b"0" * 200)
+"""How every number beyond the range of floats looks in `_SHAPE`, and little else. Two digits of exponent make
+10**99, so 210 more before the point are needed."""
+_OVERFLOWS = re.compile(r"(?:^|[\s:,\[])-?(?:[0-9]{200}|[0-9]++(?:\.[0-9]++)?[eE]\+?[0-9]{3})", re.MULTILINE)
+"""The same where a number may begin: not in a digest, which a shape may be of."""
 _LONGEST_INTEGER = 400
 """Digits of an integer that is certainly beyond the range of floats; Python itself refuses thousands."""
 
@@ -25,7 +39,7 @@ class JsonFault(ValueError):
     """A text that is not acceptable JSON.
 
     Attributes:
-        code: `not_json`, `duplicate_key`, `non_finite_number` or `too_deep`.
+        code: `not_json`, `duplicate_key`, `non_finite_number`, `too_deep` or `too_many_parts`.
         detail: What is wrong and what would be right.
         line: Line of a syntax error, counted from 1.
         pointer: Place of a fault in a text that could be read, as a URI fragment (`#/a/0`).
@@ -115,10 +129,13 @@ def loads(text: str, *, finite: bool = True, repeatable: Collection[str] = ()) -
 
     Raises:
         JsonFault: The text is not JSON, holds a key twice, a number that is not finite, or nests deeper
-            than `MAX_DEPTH`.
+            than `MAX_DEPTH`, or has more than `MAX_PARTS` objects and lists.
     """
-    if text.count("[") + text.count("{") > MAX_DEPTH:
+    parts = text.count("[") + text.count("{")
+    if parts > MAX_DEPTH:
         _check_depth(text)
+    if parts > MAX_PARTS:
+        raise JsonFault("too_many_parts", f"The document holds more than {MAX_PARTS} objects and lists.")
     try:
         value = (_quick_with_repeats(repeatable) if repeatable else _quick).decode(text)
     except json.JSONDecodeError as error:
@@ -135,9 +152,14 @@ def loads(text: str, *, finite: bool = True, repeatable: Collection[str] = ()) -
             raise JsonFault(
                 "not_json", "A string holds half of a surrogate pair (U+D800 to U+DFFF)."
             ) from None
-    if finite and _OVERFLOWS.search(text):
+    if finite and _may_overflow(text):
         _locate(text, repeatable, finite=finite)
     return value
+
+
+def _may_overflow(text: str) -> bool:
+    shape = text.encode(errors="surrogatepass").translate(_SHAPE)
+    return any(large in shape for large in _LARGE) and _OVERFLOWS.search(text) is not None
 
 
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
@@ -145,10 +167,28 @@ _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"?', re.DOTALL)
 """The closing quote is optional so that a match never fails: each retry would read an unclosed string again."""
 
 
+_ALIKE = bytes.maketrans(b"{}", b"[]")
+_NO_STRUCTURE = bytes(code for code in range(256) if code not in b'[]{}"')
+
+
 def _check_depth(text: str) -> None:
+    """Raise `too_deep` for a text that nests deeper than `MAX_DEPTH`."""
+    # Brackets and quotes alone, without escaped quotes. Where quotes stand in pairs, no bracket is in a string:
+    # before the first that is, their number would be odd.
+    shape = text.encode(errors="surrogatepass")
+    if b"\\" in shape:
+        shape = shape.replace(b"\\\\", b"").replace(b'\\"', b"")
+    shape = shape.translate(_ALIKE, _NO_STRUCTURE).replace(b'""', b"")
+    if b'"' not in shape:
+        for _ in range(MAX_DEPTH):  # each turn takes the innermost level off
+            if not shape:
+                return
+            shape = shape.replace(b"[]", b"")
+        if not shape:
+            return
     depth = 0
-    for bracket in re.findall(r"[\[\]{}]", _STRINGS.sub("", text)):
-        depth += 1 if bracket in "[{" else -1
+    for bracket in re.finditer(r"[\[\]{}]", _STRINGS.sub("", text)):
+        depth += 1 if bracket[0] in "[{" else -1
         if depth > MAX_DEPTH:
             raise JsonFault("too_deep", f"The document nests deeper than {MAX_DEPTH} levels.")
 

@@ -166,14 +166,19 @@ def _receive(
     record = _with_nodes(parsers.parse(body), nodes)
     if tags["storage_label"] is None:
         tags["storage_label"] = record.storage_label
-    if tags["ran_at"] is None:
+    if tags["ran_at"] is not None:
+        record = record.model_copy(update={"ran_at_zone_assumed": None})
+    elif record.ran_at is not None and record.ran_at <= received_at + CLOCK_TOLERANCE:
         tags["ran_at"] = record.ran_at
+    else:
+        # A clock that runs ahead would make its run the newest for good: better no time than that one.
+        record = record.model_copy(update={"ran_at_zone_assumed": None})
     kept = parsers.without_environment(body)
     with database.begin() as transaction:
         scenario = scenarios.get(transaction, id=scenario_id)
         run = BenchmarkRun.model_validate(
             {
-                **record.model_dump(),
+                **dict(record),  # its parts as they are, which may be many
                 **tags,
                 "id": uuid4(),
                 "scenario_id": scenario_id,

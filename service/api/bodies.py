@@ -30,7 +30,8 @@ async def read_body(request: Request, *, max_bytes: int) -> bytes:
         BrokenEncoding: It is not what its Content-Encoding says.
     """
     unpacker = _unpacker(request)
-    too_large = Refused("too-large", f"The body may have {max_bytes} bytes at most, unpacked.")
+    limit = f"The body may have {max_bytes} bytes at most, unpacked."
+    too_large = Refused("too-large", limit, Fault("#", "too_large", limit))
     declared = request.headers.get("content-length", "")
     if declared.isdecimal() and int(declared[:20]) > max_bytes:
         raise too_large

@@ -71,6 +71,8 @@ def _effect(code: DoubtCode) -> str:
         return "The true figure can only be worse: the run may prove a target missed, never met."
     if code in VOIDS:
         return "The run proves nothing."
+    if code is DoubtCode.UNKNOWN_TOPOLOGY:
+        return "A figure of unknown nodes is not comparable, until the run is posted with its nodes."
     if code is DoubtCode.BLOCK_SMALLER_THAN_SHARD:
         return "Times of the run can prove a target missed, never met; rates are not touched."
     return "None on the status; it is shown beside the figure."

@@ -1,7 +1,8 @@
 """`GET /v1/scenarios/{scenario_id}/gap-report`: measured against target, with the consequences; and two of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Response
@@ -18,10 +19,10 @@ from service.judgement.comparison import GapReportComparison, compare
 from service.judgement.doubts import Drill
 from service.judgement.gap import judge
 from service.judgement.renderings import comma_separated, markdown, page
-from service.judgement.report import EvidenceChoice, GapReport
+from service.judgement.report import EvidenceChoice, GapReport, StorageRuns
 from service.parsers.run import BenchmarkRun
 from service.settings import Settings
-from service.store import scenarios
+from service.store import benchmark_runs, scenarios
 from service.store.scenarios import Scenario
 
 router = APIRouter(tags=["gap-reports"], route_class=StrictRoute)
@@ -71,13 +72,15 @@ def get_gap_report(
 ) -> GapReport:
     """Hold what was measured against every target, and say what the difference costs.
 
-    The report is about one storage label; without `storage_label` that of the newest run. As Markdown, as CSV
+    The report is about one storage label; without `storage_label` that of the newest run. `storages` lists
+    the others, whose runs are left out of it. As Markdown, as CSV
     with a row for each target, or as a page to print where Accept prefers that.
     """
     with database.read() as transaction:
         scenario = scenarios.get(transaction, id=scenario_id)
         label, runs = gather(transaction, scenario_id=scenario_id, storage_label=storage_label, choice=choice)
-    report = _judged(scenario, label, runs, choice, settings)
+        counts = benchmark_runs.count_by_label(transaction, scenario_id=scenario_id)
+    report = _judged(scenario, label, runs, choice, settings, counts)
     media_type = preferred(accept, [JSON, *RENDERINGS])
     if media_type in RENDERINGS:
         text = RENDERINGS[media_type](report, name=scenario.name)
@@ -131,6 +134,7 @@ def _judged(
     runs: list[BenchmarkRun],
     choice: EvidenceChoice,
     settings: Settings,
+    counts: Mapping[str | None, int] = MappingProxyType({}),
 ) -> GapReport:
     return judge(
         spec=scenario.spec,
@@ -143,6 +147,7 @@ def _judged(
         full_scale_high_fraction=settings.full_scale_high_fraction,
         choice=choice,
         drill=Drill(now(), settings.restore_drill_days),
+        storages=[StorageRuns(storage_label=name, runs=count) for name, count in counts.items()],
     )
 
 

@@ -5,6 +5,7 @@ A `type` is a path that serves its own explanation. `errors` names every wrong f
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, get_args
@@ -12,7 +13,7 @@ from typing import Any, get_args
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 
 from service import errors
@@ -259,6 +260,9 @@ async def _on_invalid_request(request: Request, error: Exception) -> Response:
     body_field = getattr(request.scope.get("route"), "body_field", None)
     model = body_field.field_info.annotation if body_field is not None else None
     listed = list(_faults(found[:MAX_ERRORS], model))
+    if len(found) < MAX_ERRORS:
+        listed += _behind(found, listed, model, error.body)
+        listed = listed[:MAX_ERRORS]
     return answer(
         request, "invalid-request", summary(listed, unlisted=max(len(found) - MAX_ERRORS, 0)), listed
     )
@@ -302,6 +306,55 @@ def _unknown_field(name: str, known: Sequence[str]) -> str:
     if close:
         return f"There is no such field here; {close[0]} may be meant."
     return "There is no such field here" + (f"; there are {', '.join(known)}." if known else ".")
+
+
+def _behind(
+    found: Sequence[Mapping[str, Any]],
+    listed: Sequence[Fault],
+    model: Any,  # noqa: ANN401 - a type of any kind
+    body: Any,  # noqa: ANN401 - whatever JSON holds
+) -> Iterable[Fault]:
+    """Yield what a model would find wrong besides, were the fields that it refused not there.
+
+    Pydantic looks for contradictions between fields only once each of them is well-formed by itself.
+    """
+    places = [
+        item["loc"][1:] for item in found if item["loc"][0] == "body" and "faults" not in item.get("ctx", {})
+    ]
+    if not (isinstance(model, type) and issubclass(model, BaseModel) and isinstance(body, dict) and places):
+        return
+    try:
+        model.model_validate(_without(body, places))
+    except ValidationError as error:
+        told = {fault.pointer for fault in listed}
+        emptied = {pointer(*place[:-1]) for place in places}
+        blocks = {
+            pointer(*item["loc"][1:-1])
+            for item in found
+            if item["loc"][0] == "body" and item["type"] not in ("extra_forbidden", "missing")
+        }
+        for fault in _faults([{**item, "loc": ("body", *item["loc"])} for item in error.errors()], model):
+            # Beside a refused field something may be missing, or contradict a default, only because that one is out.
+            block = {fault.pointer, fault.pointer.rpartition("/")[0]} & blocks
+            if (
+                fault.pointer in told
+                or (block and fault.code in ("missing", "contradiction"))
+                or (fault.code == "missing" and fault.pointer in emptied)
+            ):
+                continue
+            yield fault
+
+
+def _without(body: dict[str, Any], places: Sequence[Sequence[str | int]]) -> dict[str, Any]:
+    """Return the body less what lies at the places."""
+    kept = deepcopy(body)
+    for *way, last in places:
+        inner: Any = kept
+        for part in way:
+            inner = inner.get(part) if isinstance(inner, dict) else None
+        if isinstance(inner, dict):
+            inner.pop(last, None)
+    return kept
 
 
 def _fields_at(model: Any, place: Sequence[str | int]) -> list[str]:  # noqa: ANN401 - a type of any kind

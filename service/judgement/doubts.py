@@ -48,6 +48,21 @@ CACHE_MULTIPLE = 3
 """A node that reads less than this many times its memory may have read its memory."""
 
 
+Placed = Mapping[int | None, Sequence[tuple[int, Doubt]]]
+"""A run's doubts by the measurement that they are about, each with its place among them."""
+
+
+def placed(run: BenchmarkRun) -> Placed:
+    """Return the run's doubts by measurement; None holds those about all of it.
+
+    A file may hold thousands of measurements, each with doubts of its own: looked up, not looked through.
+    """
+    found: dict[int | None, list[tuple[int, Doubt]]] = {}
+    for place, doubt in enumerate(run.doubts):
+        found.setdefault(doubt.measurement, []).append((place, doubt))
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Drill:
     """How lately a restore must have been tried to count as proof.
@@ -67,6 +82,7 @@ class Drill:
 
 def of_figure(
     figure: Figure,
+    stated: Placed,
     *,
     kind: Kind,
     spec: ScenarioSpec,
@@ -78,13 +94,15 @@ def of_figure(
 
     Args:
         figure: The figure.
+        stated: The doubts of its run, by `placed`.
         kind: How it is compared; the load of a rank matters to times alone.
         spec: The scenario, for the memory of its nodes.
         revision: The scenario's revision that is judged.
         largest_shard_bytes: Of the scenario. [B]
         drill: How lately a read must have been tried; without it none is too old.
     """
-    found = [doubt for doubt in figure.run.doubts if _touches(doubt, figure)]
+    near = [each for place in (None, *figure.places) for each in stated.get(place, ())]
+    found = [doubt for _, doubt in sorted(near, key=lambda each: each[0]) if _touches(doubt, figure)]
     place = figure.places[0] if len(figure.places) == 1 else None
     cached = _cached_read(figure, place, spec)
     if cached is not None and all(doubt.code is not DoubtCode.CACHED_READ for doubt in found):
@@ -144,8 +162,7 @@ def node_memory_bytes(spec: ScenarioSpec) -> int | None:
 
 
 def _touches(doubt: Doubt, figure: Figure) -> bool:
-    if doubt.measurement is not None and doubt.measurement not in figure.places:
-        return False
+    """Whether a doubt about the figure's measurements, or all of the run, is about what the figure says."""
     concerned = _CONCERNS.get(doubt.code)
     if concerned is None or figure.activity in concerned:
         return True

@@ -126,7 +126,7 @@ def may_speak(run: BenchmarkRun, target_id: TargetId, asked: Collection[Conditio
     return special <= {own, *asked}
 
 
-def judge_figure(figure: Figure, target: Target, case: Case) -> Judged:
+def judge_figure(figure: Figure, stated: doubts.Placed, target: Target, case: Case) -> Judged:
     """Return what one figure says about one target, as if there were no other."""
     kind = SOURCES[target.id].kind
     scale = case.scale(figure.nodes)
@@ -134,6 +134,7 @@ def judge_figure(figure: Figure, target: Target, case: Case) -> Judged:
     factor = _factor(figure, target, kind, scale, case)
     found = doubts.of_figure(
         figure,
+        stated,
         kind=kind,
         spec=case.spec,
         revision=case.revision,

@@ -13,7 +13,7 @@ from service.judgement.checklist import checklist
 from service.judgement.consequences import consequences
 from service.judgement.evidence import figures
 from service.judgement.figure import Case, Judged, Scale, judge_figure, may_speak
-from service.judgement.report import EvidenceChoice, GapReport, Status, TargetReport
+from service.judgement.report import EvidenceChoice, GapReport, Status, StorageRuns, TargetReport
 from service.judgement.verdict import USABLE, goodness, margin_fraction, verdict
 from service.parsers.run import BenchmarkRun
 from service.sizing.sizing import Sizing, Target
@@ -32,6 +32,7 @@ def judge(
     full_scale_high_fraction: float = 1.05,
     choice: EvidenceChoice | None = None,
     drill: doubts.Drill | None = None,
+    storages: Sequence[StorageRuns] = (),
 ) -> GapReport:
     """Return how far a storage system is from what a scenario asks, and what that costs.
 
@@ -48,6 +49,7 @@ def judge(
             `under_read_load` or `degraded` count for every target. Without it the former count for the
             bandwidth under read load alone, the latter for none.
         drill: How lately a read must have been tried; without it no proof grows old.
+        storages: What storages the scenario has runs on, `runs` or not, for the reader to see.
     """
     choice = choice or EvidenceChoice()
     if storage_label is None:
@@ -56,7 +58,8 @@ def judge(
     case = Case(
         spec, sizing, scenario_revision, full_scale_low_fraction, full_scale_high_fraction, choice, drill
     )
-    targets = [_report(target, considered, case) for target in sizing.targets]
+    looked_up = [(run, doubts.placed(run)) for run in considered]
+    targets = [_report(target, looked_up, case) for target in sizing.targets]
     found = consequences(spec=spec, sizing=sizing, targets=targets)
     return GapReport(
         engine_version=sizing.engine_version,
@@ -64,6 +67,7 @@ def judge(
         scenario_revision=scenario_revision,
         storage_label=storage_label,
         evidence=choice,
+        storages=list(storages),
         runs_considered=len(considered),
         targets=targets,
         verdict=verdict(targets, storage_label=storage_label, each=found.each),
@@ -124,14 +128,14 @@ class _Evidence:
         )
 
 
-def _report(target: Target, runs: Sequence[BenchmarkRun], case: Case) -> TargetReport:
+def _report(target: Target, runs: Sequence[tuple[BenchmarkRun, doubts.Placed]], case: Case) -> TargetReport:
     asked, reading = case.choice.conditions, case.reading
     evidence = _Evidence(target)
-    for run in runs:
+    for run, stated in runs:
         if may_speak(run, target.id, asked):
             found = figures(run, target.id, reading=reading, expected=target.value)
             if found:
-                evidence.add([judge_figure(figure, target, case) for figure in found])
+                evidence.add([judge_figure(figure, stated, target, case) for figure in found])
     chosen = evidence.best
     if chosen is None:
         return TargetReport(
@@ -139,7 +143,7 @@ def _report(target: Target, runs: Sequence[BenchmarkRun], case: Case) -> TargetR
             status=Status.UNMEASURED,
             run_ids=[],
             doubts=[],
-            reason=reasons.why_unmeasured(target, runs, case),
+            reason=reasons.why_unmeasured(target, [run for run, _ in runs], case),
         )
     against = evidence.sides[not chosen.falls_short]
     if chosen.status in USABLE and against:

@@ -70,10 +70,10 @@ def _why_not(judged: Judged, flattering: Doubt | None, need: str, case: Case) ->
         )
     if judged.basis is Basis.WHOLE_RUN and judged.falls_short:
         return f"less than {need}, and a rate of creates is not multiplied by nodes: run on all of them."
-    if judged.basis is Basis.WHOLE_RUN and judged.scale is Scale.SMALLER:
-        return f"and only a checkpoint of all nodes can be held against {need}."
     if flattering is not None:
         return f"which would reach {need}, but the true figure can only be worse: {flattering.message}"
+    if judged.basis is Basis.WHOLE_RUN and judged.scale is Scale.SMALLER:
+        return f"and only a checkpoint of all nodes can be held against {need}."
     return f"which reaches {need} with more nodes than the scenario has, so its own are yet to show it."
 
 

@@ -225,6 +225,14 @@ class Consequences(Outgoing):
     """Each usable figure by itself, in the order of the targets."""
 
 
+class StorageRuns(Outgoing):
+    """How many runs a scenario has on one storage."""
+
+    storage_label: str | Absent = None
+    """Absent for the runs without a label."""
+    runs: int
+
+
 class ChecklistId(StrEnum):
     """What an expert asks for before he trusts a checkpoint storage."""
 
@@ -279,6 +287,8 @@ class GapReport(Outgoing):
     storage_label: str | Absent = None
     """The storage that was judged; absent where its runs have no label."""
     evidence: EvidenceChoice
+    storages: list[StorageRuns]
+    """Every storage that the scenario has runs on: the report is about one of them, and leaves out the rest."""
     runs_considered: int
     """Runs of that storage, as far as they were chosen."""
     targets: list[TargetReport]

@@ -199,9 +199,11 @@ def _of_target(
     for run in runs:
         if not may_speak(run, target.id, choice.conditions):
             continue
+        stated = doubts.placed(run)
         for figure in figures(run, target.id, reading=reading, expected=target.value):
             seen = doubts.of_figure(
                 figure,
+                stated,
                 kind=SOURCES[target.id].kind,
                 spec=spec,
                 revision=revision,

@@ -22,7 +22,7 @@ from service.parsers import (
     mdtest_text,
 )
 from service.parsers.document import Document, read
-from service.parsers.environment import without_environment
+from service.parsers.environment import blanked, removed, without_environment
 from service.parsers.measurement import Record
 from service.parsers.unknown import looks_like
 
@@ -59,19 +59,40 @@ FORMATS: tuple[Format, ...] = (
 )
 
 
+_LOGS = frozenset(("ior-text", "mdtest-text", "io500-summary"))
+"""The formats that are read out of a job's log, whose other lines are passed over."""
+
+
+def _refuse_mixed(document: Document, known: Format) -> None:
+    """Raise `mixed_formats` for a log that holds the output of another tool, which would be passed over."""
+    if known.name not in _LOGS:
+        return
+    for other in FORMATS:
+        if other.name in _LOGS and other is not known and other.recognises(document):
+            raise UnreadableDocument(
+                "mixed_formats",
+                f"The document holds both {known.name} and {other.name}; post the output of each tool as a document of "
+                "its own.",
+            )
+
+
 def parse(data: bytes) -> Record:
-    """Return what a document holds, whatever its format.
+    """Return what a document holds, whatever its format, and whether an environment dump was cut out of it.
 
     Args:
         data: The body as it was received.
 
     Raises:
-        UnreadableDocument: `empty`, `binary`, `unknown_format`, or what the format's parser finds wrong.
+        UnreadableDocument: `empty`, `binary`, `unknown_format`, `mixed_formats`, or what its parser finds wrong.
     """
-    document = read(data)
+    document, held_environment = blanked(read(data))
     for known in FORMATS:
         if known.recognises(document):
-            return known.parse(document)
+            _refuse_mixed(document, known)
+            record = known.parse(document)
+            if held_environment:
+                return record.model_copy(update={"doubts": [*record.doubts, removed()]})
+            return record
     names = ", ".join(known.name for known in FORMATS)
     raise UnreadableDocument(
         "unknown_format", f"The document is of no known format: {looks_like(document)}; accepted are {names}."

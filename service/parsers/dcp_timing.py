@@ -81,6 +81,8 @@ def recognises(upload: Upload) -> bool:
     what to mend, rather than that nobody knows it: `format` begins with dcp, or `operations` stands among most
     of the other required fields.
     """
+    if '"operations"' not in upload.text and '"format"' not in upload.text:
+        return False
     value = upload.json
     if value is None:
         return upload.json_fault is not None and _NAMED.search(upload.text) is not None
@@ -105,7 +107,7 @@ def parse(upload: Upload) -> Record:
     References:
         The dcp-timing format, version 1.
     """
-    document = read(upload.text)
+    document = read(upload)
     _check_topology(document)
     world_size = document["world_size"]
     all_observed = []

@@ -18,6 +18,7 @@ from typing_extensions import TypedDict  # pydantic reads the standard library's
 
 from service import strict_json
 from service.errors import UnreadableDocument
+from service.parsers.document import Document as Upload
 from service.wire import EXACT_INTEGER_MAX, WHOLE, Flag
 
 _SHOWN_CHARACTERS = 80
@@ -213,19 +214,21 @@ _ASYNC_TIMES = ("staging_seconds", "persist_seconds", "wait_previous_seconds")
 _ASYNC_SETTINGS = ("async_checkpointer_type", "async_staging")
 
 
-def read(text: str) -> Document:
-    """Return the document that a text holds.
+def read(upload: Upload) -> Document:
+    """Return the document that an upload holds.
 
     Raises:
         UnreadableDocument: It is not JSON, or not of the shape of the format.
     """
-    try:
-        value = strict_json.loads(text)
-    except strict_json.JsonFault as fault:
-        # Nesting beyond any use is a fault of shape: the format knows no word of its own for it.
-        code = "schema" if fault.code == "too_deep" else fault.code
-        place = "#" if fault.line is None and fault.pointer is None else fault.pointer
-        raise UnreadableDocument(code, fault.detail, line=fault.line, pointer=place) from None
+    value = upload.json
+    if value is None:
+        try:
+            value = strict_json.loads(upload.text)
+        except strict_json.JsonFault as fault:
+            # Nesting beyond any use is a fault of shape: the format knows no word of its own for it.
+            code = "schema" if fault.code == "too_deep" else fault.code
+            place = "#" if fault.line is None and fault.pointer is None else fault.pointer
+            raise UnreadableDocument(code, fault.detail, line=fault.line, pointer=place) from None
     try:
         document = _document.validate_python(value)
     except ValidationError as error:
@@ -292,8 +295,9 @@ def _shown(value: object) -> str:
 
 
 def cut(text: str) -> str:
-    """Return as much of somebody's text as may be repeated in a sentence."""
-    return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+    """Return as much of somebody's text as may be repeated in a sentence, and no character that cannot be seen."""
+    shown = "".join(each if each.isprintable() else "\ufffd" for each in text[:_SHOWN_CHARACTERS])
+    return shown if len(text) <= _SHOWN_CHARACTERS else f"{shown}…"
 
 
 def _check_shape(at: int, operation: Operation) -> None:

@@ -32,7 +32,7 @@ from service.parsers.trainer_logs import (
 
 _RANK_FILE = re.compile(r"(?:^|[^0-9])([0-9]{1,7})_per_epoch_stats\.json$")
 _OTHER_FILE = re.compile(r"_output\.json$")
-_CHECKPOINT = re.compile(r"(save|load)_ckpt(\d+)")
+_CHECKPOINT = re.compile(r"(save|load)_ckpt([0-9]{1,9})")
 
 
 def read(files: Sequence[LogFile], stated: Stated) -> Reading:

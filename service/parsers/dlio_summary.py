@@ -382,9 +382,7 @@ def parse(document: Document) -> Record:
     for operation, phase in phases:
         if phase is None:
             continue
-        doubts += [
-            each.model_copy(update={"measurement": len(made)}) for each in _doubts(summary, operation, phase)
-        ]
+        doubts += [each.about(len(made)) for each in _doubts(summary, operation, phase)]
         made.append(_measurement(summary, operation, phase))
     counted = [at for at, measurement in enumerate(made) if measurement.repetitions]
     doubts += [each for each in repetition_doubts(made) if each.measurement in counted]

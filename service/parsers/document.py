@@ -6,6 +6,7 @@ files are refused by their first bytes. Everything costs time and memory linear 
 """
 
 import codecs
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -34,10 +35,16 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"SQLite format 3\x00", "an SQLite database; post the benchmark's own output"),
 )
 
-_CONTROLS = [chr(code) for code in (*range(0x07), *range(0x0E, 0x1B), *range(0x1C, 0x20), 0x7F)]
+_CONTROLS = bytes((*range(0x07), *range(0x0E, 0x1B), *range(0x1C, 0x20), 0x7F))
 _HIGH_CONTROLS = [chr(code) for code in range(0x80, 0xA0)]
 _CONTROL_FRACTION = 0.01
 """A log may hold a stray control character; a binary file holds many."""
+
+
+MOST_LINES = 10_000_000
+"""Twelve bytes for each in the largest document that is taken by default; those of benchmarks are longer."""
+_PIECE = 100_000
+"""Characters, and the rest of a line, that are split into lines at once."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +57,27 @@ class Document:
 
     text: str
 
-    @cached_property
+    @property
     def lines(self) -> list[str]:
         """The lines without their ends; line n of the received document is `lines[n - 1]`."""
         return self.text.split("\n")
+
+    def numbered(self) -> Iterator[tuple[int, str]]:
+        """Yield the lines and their numbers, from 1: a list of short lines weighs several times the text."""
+        text, start, number = self.text, 0, 1
+        while start <= len(text):
+            stop = text.find("\n", start + _PIECE)
+            lines = (text[start:] if stop < 0 else text[start:stop]).split("\n")
+            yield from enumerate(lines, start=number)
+            if stop < 0:
+                return
+            number += len(lines)
+            start = stop + 1
+
+    @property
+    def last_number(self) -> int:
+        """The number of the last line that is not blank; 1 where all are."""
+        return self.text.count("\n", 0, len(self.text.rstrip())) + 1
 
     @cached_property
     def _json(self) -> tuple[Any, strict_json.JsonFault | None]:
@@ -110,6 +134,13 @@ def _decode(data: bytes) -> str:
         return data.decode("latin-1")
 
 
+def _controls(text: str) -> int:
+    """Return how many control characters a text holds that no terminal needs."""
+    encoded = text.encode()  # in which these are what they are in ASCII
+    count = len(encoded) - len(encoded.translate(None, _CONTROLS))
+    return count if len(encoded) == len(text) else count + sum(map(text.count, _HIGH_CONTROLS))
+
+
 def read(data: bytes) -> Document:
     """Return the body as text.
 
@@ -137,12 +168,16 @@ def read(data: bytes) -> Document:
             "post the benchmark's own output.",
             line=text.count("\n", 0, text.index("\x00")) + 1,
         )
-    controls = sum(map(text.count, _CONTROLS)) + sum(map(text.count, _HIGH_CONTROLS))
-    if controls > _CONTROL_FRACTION * len(text) + 1:
+    if _controls(text) > _CONTROL_FRACTION * len(text) + 1:
         raise _refusal("binary data; post the benchmark's own output")
     if not text.strip():
         raise UnreadableDocument(
             "empty", "The document holds only white space; post the output of a benchmark."
+        )
+    if text.count("\n") > MOST_LINES:
+        raise UnreadableDocument(
+            "too_many_lines",
+            f"The document has more than {MOST_LINES} lines; post the benchmark's own output alone.",
         )
     if "\r" in text:
         text = text.replace("\r\r\n", "\n").replace("\r\n", "\n")

@@ -104,7 +104,7 @@ PAGES = {
     ),
     DoubtCode.SEVERAL_RUNS: Page(
         "The file holds several runs",
-        "Each was read, and is a measurement of its own.",
+        "Each was read, and is a measurement of its own. Of fio's --status-interval the last report was used.",
         "Nothing to do; post them one by one where their conditions differ.",
     ),
     DoubtCode.MIXED_LOG_LINES: Page(
@@ -119,8 +119,8 @@ PAGES = {
     ),
     DoubtCode.IOR_WARNING: Page(
         "The tool printed a warning",
-        "It stands in the message, as the tool wrote it.",
-        "Read it; most concern files left over from an earlier run.",
+        "The message says how many there are, or where the first one stands.",
+        "Read it in the document; most concern files left over from an earlier run.",
     ),
     DoubtCode.UNIT_CORRECTED: Page(
         "A unit was put right",

@@ -23,6 +23,7 @@ from service.parsers.measurement import (
     Record,
     Repetition,
     Spread,
+    add,
     repetition_doubts,
     spread,
 )
@@ -160,18 +161,23 @@ class _Command:
     """What a command line asks for."""
 
     words: tuple[str, ...] = ()
+    names: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, phase: Phase) -> "_Command":
         """Return the command of a phase; elbencho quotes every word and escapes nothing."""
-        return cls(tuple(re.findall(r'"([^"]{0,4000})"', phase.command or "")[1:]))
+        words = tuple(re.findall(r'"([^"]{0,4000})"', phase.command or "")[1:])
+        return cls(words, frozenset(word.partition("=")[0] for word in words))
 
     def has(self, *names: str) -> bool:
         """Tell whether one of the options was given."""
-        return any(word.partition("=")[0] in names for word in self.words)
+        return not self.names.isdisjoint(names)
 
     def value(self, *names: str) -> str | None:
         """Return the value of an option."""
+        short = tuple(name for name in names if len(name) == 2)
+        if self.names.isdisjoint(names) and not any(word.startswith(short) for word in self.words):
+            return None
         for at, word in enumerate(self.words):
             name, equals, value = word.partition("=")
             if name in names:
@@ -314,12 +320,18 @@ class _Run:
 def _runs(phases: Sequence[Phase]) -> list[_Run]:
     """Return the runs of a file; a phase comes back within one only as often as there are iterations."""
     found: list[_Run] = []
+    commands: dict[_Key, tuple[_Command, int]] = {}
     for at, phase in enumerate(phases):
         if phase.name in (_SYNC, _DROP_CACHE):
             continue
+        key = _key(phase)
+        if key not in commands:
+            command = _Command.of(phase)
+            commands[key] = (command, command.iterations)
+        command, iterations = commands[key]
         run = found[-1] if found else None
-        if run is None or run.key != _key(phase) or run.counts.get(phase.name, 0) >= run.command.iterations:
-            run = _Run(_Command.of(phase), _key(phase))
+        if run is None or run.key != key or run.counts.get(phase.name, 0) >= iterations:
+            run = _Run(command, key)
             found.append(run)
         run.at.append(at)
         run.counts[phase.name] = run.counts.get(phase.name, 0) + 1
@@ -368,17 +380,15 @@ def record(
         for operation_name, operation in OPERATIONS.items():
             at = [each for each in run.at if phases[each].name == operation_name]
             for new, found in _measurements(number, operation, phases, at, run.command):
-                doubts += [each.model_copy(update={"measurement": len(made)}) for each in found]
-                made.append(new)
+                doubts += [each.about(len(made)) for each in found]
+                add(made, new)
             wanted = run.command.iterations if run.command.asks_for(operation) else 0
             if len(at) < wanted and not _is_read_otherwise(run, operation_name):
                 lacking.append(f"{len(at)} of {wanted} {operation_name} phases are there")
         if number == len(runs) - 1 and cut_line is not None:
             lacking.append(f"the file ends within line {cut_line}")
         about = range(first, len(made))
-        doubts += [
-            each.model_copy(update={"measurement": place}) for place in about for each in _lacks(run, lacking)
-        ]
+        doubts += [each.about(place) for place in about for each in _lacks(run, lacking)]
     if not made:
         raise _nothing(phases, cut_line)
     if len(runs) > 1:

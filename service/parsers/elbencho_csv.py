@@ -46,8 +46,8 @@ def parse(document: Document) -> Record:
     cut_line: int | None = None
     columns: list[str] = []
     prefix = None
-    last = max(number for number, line in enumerate(document.lines, start=1) if line.strip())
-    for number, received in enumerate(document.lines, start=1):
+    last = document.last_number
+    for number, received in document.numbered():
         place = Place(line=number)
         if _HEADING in received and not columns:
             prefix = line_prefix(received[: received.index(_HEADING)])
@@ -110,7 +110,7 @@ def _phase(line: str, columns: list[str], place: Place) -> Phase:
             f"has {len(cells)} columns below a heading of {len(columns)}; post the CSV as elbencho wrote it.",
             place,
         )
-    named = {name: cell.strip() for name, cell in zip(columns, cells, strict=True)}
+    named = dict(zip(columns, map(str.strip, cells), strict=True))
     name = named["operation"]
     started = elbencho.date(named["ISO date"])
     if started is None or named["path type"] not in _PATH_TYPES or not name:

@@ -20,18 +20,23 @@ from service.wire import EXACT_INTEGER_MAX
 NAME = "elbencho-json"
 
 _OPENING = re.compile(r'^([^\n{"]{0,80})\{[ \t]{0,8}"(?:phase_type|phase_id|iso_start_date)"', re.MULTILINE)
+_FIRST_KEYS = ('"phase_type"', '"phase_id"', '"iso_start_date"')
 _NUMBERS = ("paths", "hosts", "threads", "dirs", "files", "file_size", "block_size")
 _FLAGS = {"true": True, "false": False, "1": True, "0": False}
 
 
 def recognises(document: Document) -> bool:
     """Tell whether a line begins as one of elbencho's objects, whole or cut off."""
-    if _OPENING.search(document.text):
+    text = document.text
+    if not any(key in text for key in _FIRST_KEYS):
+        return False
+    if _OPENING.search(text):
         return True
     if isinstance(document.json, dict):
         return {"phase_type", "last_done"} <= document.json.keys()
-    return '"phase_type"' in document.text and any(
-        line.startswith("{") and '"phase_type"' in line and '"last_done"' in line for line in document.lines
+    return any(
+        line.startswith("{") and '"phase_type"' in line and '"last_done"' in line
+        for _, line in document.numbered()
     )
 
 
@@ -47,8 +52,8 @@ def parse(document: Document) -> Record:
     phases: list[Phase] = []
     text_lines: list[int] = []
     cut_line: int | None = None
-    last = max(number for number, line in enumerate(document.lines, start=1) if line.strip())
-    for number, received in enumerate(document.lines, start=1):
+    last = document.last_number
+    for number, received in document.numbered():
         line = unprefixed(received, prefix).strip()
         if not line:
             continue

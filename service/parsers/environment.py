@@ -8,14 +8,18 @@ import codecs
 import re
 from collections.abc import Sequence
 
+from service.parsers.document import Document
+from service.parsers.ior_prefix import line_prefix, unprefixed
+from service.parsers.measurement import Doubt, DoubtCode
+
 _START = "STARTING ENVIRON LOOP"
 _END = "ENDING ENVIRON LOOP"
 _OF_IOR = re.compile(
-    r"(?:IOR-\d|Began\s*:|Run began:|Command line\b|Machine\s*:|Start time skew|TestID\s*:|StartTime\s*:"
-    r"|FS\s*:|Participating tasks|Options:|Summary:|Results:|Test \d+ started:|access\s+bw\(|Operation\s+Max"
+    r"(?:IOR-[0-9]|Began\s*:|Run began:|Command line\b|Machine\s*:|Start time skew|TestID\s*:|StartTime\s*:"
+    r"|FS\s*:|Participating tasks|Options:|Summary:|Results:|Test [0-9]+ started:|access\s+bw\(|Operation\s+Max"
     r'|"(?:Version|Began|Command line|Machine|tests|TestID|StartTime|Parameters|Options|Results)"\s*:)'
 )
-"""Lines of IOR's own that bound a dump of which one marker was lost."""
+"""How lines of IOR's own begin, which bound a dump of which one marker was lost."""
 
 
 def environment(lines: Sequence[str]) -> list[range]:
@@ -27,33 +31,50 @@ def environment(lines: Sequence[str]) -> list[range]:
     found: list[range] = []
     free = 0  # the first line that no dump has taken
     start: int | None = None
-    anchor = 0  # just after the last line of IOR's own
     for number, line in enumerate(lines):
-        if start is not None:
-            if _END in line:
-                found.append(range(start, number + 1))
-                start, free, anchor = None, number + 1, number + 1
-        elif _START in line:
+        if start is None and _START in line:
             start = number
         elif _END in line:
-            found.append(range(max(free, anchor), number + 1))
-            free = anchor = number + 1
-        elif _OF_IOR.search(line):
-            anchor = number + 1
+            if start is None:
+                start = number
+                prefix = _prefix(line, _END)
+                while start > free and not _is_of_ior(lines[start - 1], prefix):
+                    start -= 1
+            found.append(range(start, number + 1))
+            start, free = None, number + 1
     if start is not None:
-        end = next((at for at in range(start + 1, len(lines)) if _OF_IOR.search(lines[at])), len(lines))
-        found.append(range(start, end))
+        prefix = _prefix(lines[start], _START)
+        rest = range(start + 1, len(lines))
+        found.append(range(start, next((at for at in rest if _is_of_ior(lines[at], prefix)), len(lines))))
     return found
 
 
-def blanked(lines: Sequence[str]) -> tuple[list[str], bool]:
-    """Return the lines with every dump emptied, so that line numbers stay, and whether there was one."""
-    kept = list(lines)
-    found = environment(kept)
-    for dump in found:
-        for number in dump:
-            kept[number] = ""
-    return kept, bool(found)
+def _prefix(line: str, marker: str) -> re.Pattern[str] | None:
+    return line_prefix(line[: line.index(marker)])
+
+
+def _is_of_ior(line: str, prefix: re.Pattern[str] | None) -> bool:
+    # From its beginning: a variable may hold such words.
+    return _OF_IOR.match(unprefixed(line, prefix).lstrip(" \t{,")) is not None
+
+
+def blanked(document: Document) -> tuple[Document, bool]:
+    """Return the document with every dump emptied, so that line numbers stay, and whether there was one."""
+    if _START not in document.text and _END not in document.text:
+        return document, False
+    lines = document.lines
+    for dump in environment(lines):
+        lines[dump.start : dump.stop] = [""] * len(dump)
+    return Document("\n".join(lines)), True
+
+
+def removed() -> Doubt:
+    """Return the doubt of a document that held a dump."""
+    return Doubt(
+        code=DoubtCode.ENVIRONMENT_REMOVED,
+        message="The file held the job's environment variables (-vvv), which were cut out and not stored; "
+        "renew any secret among them, and use -vv.",
+    )
 
 
 def without_environment(data: bytes) -> bytes:

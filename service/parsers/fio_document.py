@@ -8,6 +8,7 @@ from typing import Any
 from service import strict_json
 from service.errors import UnreadableDocument
 from service.parsers.document import Document
+from service.parsers.ior_log import LogLines
 from service.parsers.ior_prefix import line_prefix, unprefixed
 
 OPENING = re.compile(
@@ -36,12 +37,31 @@ class Found:
 
 @dataclass(slots=True)
 class Contents:
-    """What a file holds: documents, the lines of text among them, and where documents were cut off."""
+    """What a file holds: documents, the lines of text among them, and where documents were cut off.
+
+    Attributes:
+        documents: Those that are whole.
+        text_lines: The lines that are none.
+        signal_line: The first of these that says that a signal or a time limit ended fio.
+        wrong_data_line: The first that tells of wrong data.
+        cut_lines: Where documents begin that were cut off.
+        ends_cut: Whether the last one was.
+    """
 
     documents: list[Found] = field(default_factory=list)
-    text_lines: list[tuple[int, str]] = field(default_factory=list)
+    text_lines: LogLines = field(default_factory=LogLines)
+    signal_line: int | None = None
+    wrong_data_line: int | None = None
     cut_lines: list[int] = field(default_factory=list)
     ends_cut: bool = False
+
+    def take_text(self, line: str, number: int) -> None:
+        """Take in a line that is no JSON, and not blank."""
+        self.text_lines.take(number)
+        if self.signal_line is None and ("terminating on signal" in line or "terminating on timeout" in line):
+            self.signal_line = number
+        if self.wrong_data_line is None and (line.startswith("verify: ") or "verify failed" in line):
+            self.wrong_data_line = number
 
 
 def _end(text: str, start: int, stop: int) -> int | None:
@@ -79,8 +99,9 @@ def contents(document: Document) -> Contents:
     def pass_over(until: int) -> None:
         nonlocal line, at
         for number, content in enumerate(text[at:until].split("\n"), start=line):
-            if content.strip():
-                found.text_lines.append((number, content.strip()))
+            line_of_text = content.strip()
+            if line_of_text:
+                found.take_text(line_of_text, number)
         line += text.count("\n", at, until)
         at = until
 

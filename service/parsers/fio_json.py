@@ -21,7 +21,15 @@ from service.parsers.document import Document
 from service.parsers.fio_document import OPENING, Contents, Found, contents
 from service.parsers.fio_group import amounts, measurement, processes
 from service.parsers.fio_job import Job, Reader
-from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Record, repetition_doubts
+from service.parsers.measurement import (
+    Doubt,
+    DoubtCode,
+    Measurement,
+    Operation,
+    Record,
+    add,
+    repetition_doubts,
+)
 
 NAME = "fio-json"
 
@@ -32,6 +40,8 @@ _SAME_START_SECONDS_BY_MS = 1.5
 
 def recognises(document: Document) -> bool:
     """Tell whether the document holds a JSON object of fio's, whole or cut off."""
+    if '"fio version"' not in document.text:
+        return False
     if OPENING.search(document.text):
         return True
     return isinstance(document.json, dict) and "fio version" in document.json
@@ -158,23 +168,18 @@ def _version(found: Found) -> str | None:
 
 def _text_doubts(held: Contents) -> list[Doubt]:
     doubts: list[Doubt] = []
-    if held.text_lines:
-        count, first = len(held.text_lines), held.text_lines[0][0]
+    if count := held.text_lines.count:
         doubts.append(
             Doubt(
                 code=DoubtCode.MIXED_LOG_LINES,
                 message=f"{count} line{'' if count == 1 else 's'} that are no JSON were passed over, the first of "
-                f"them line {first}; read them, and use --output=FILE to have the JSON alone.",
+                f"them line {held.text_lines.first}; read them, and use --output=FILE to have the JSON alone.",
             )
         )
-    for number, line in held.text_lines:
-        if "terminating on signal" in line or "terminating on timeout" in line:
-            doubts.append(_incomplete(f"fio was ended by a signal (line {number})", None))
-            break
-    for number, line in held.text_lines:
-        if line.startswith("verify: ") or "verify failed" in line:
-            doubts.append(_wrong_data(f"line {number}"))
-            break
+    if held.signal_line is not None:
+        doubts.append(_incomplete(f"fio was ended by a signal (line {held.signal_line})", None))
+    if held.wrong_data_line is not None:
+        doubts.append(_wrong_data(f"line {held.wrong_data_line}"))
     skipped = held.cut_lines[:-1] if held.ends_cut else held.cut_lines
     if skipped:
         doubts.append(
@@ -293,5 +298,5 @@ def _take(
                         "that was planned; for a save's time write whole shards without it.",
                     )
                 )
-            doubts += [each.model_copy(update={"measurement": len(made)}) for each in found]
-            made.append(new)
+            doubts += [each.about(len(made)) for each in found]
+            add(made, new)

@@ -18,12 +18,15 @@ from service.parsers.document import Document
 from service.parsers.ior import Place, merged, refusal
 from service.parsers.ior_prefix import line_prefix, unprefixed
 from service.parsers.measurement import (
+    MOST_MEASUREMENTS,
     Doubt,
     DoubtCode,
     Measurement,
     Operation,
     Record,
     Repetition,
+    add,
+    check_amount,
     repetition_doubts,
     spread,
 )
@@ -44,7 +47,7 @@ _SCORE = re.compile(
 _RECOGNISED = re.compile(
     r"IO500 version \S|\[RESULT(?:-invalid)?\] {1,60}[\w-]{1,40} {1,40}\S{1,40} (?:GiB/s|kIOPS) {1,2}: time"
 )
-_NUMBER = re.compile(r"\d{1,12}\.\d{1,9}")
+_NUMBER = re.compile(r"[0-9]{1,12}\.[0-9]{1,9}")
 _DECIMALS = 6
 """Rates and scores are printed with that many."""
 _HALF_DIGIT = 5e-7
@@ -136,6 +139,7 @@ class _Walk:
         version = _VERSION.match(line)
         if version:
             self.runs.append(_Run(number, version[1]))
+            check_amount(len(self.runs), "runs", MOST_MEASUREMENTS)
         elif _RESULT.match(line):
             self.take_phase(line, number)
         elif line.startswith(("[SCORE ]", "[SCORE]", "[SCORE-invalid]")):
@@ -308,8 +312,8 @@ def parse(document: Document) -> Record:
         UnreadableDocument: `bad_row`, `bad_number`, `duplicate_row`, `inconsistent_summary`, `no_results`, with
             the line.
     """
-    walk = _Walk(last=max((at for at, line in enumerate(document.lines, start=1) if line.strip()), default=1))
-    for number, line in enumerate(document.lines, start=1):
+    walk = _Walk(last=document.last_number)
+    for number, line in document.numbered():
         walk.take(line, number)
     made: list[Measurement] = []
     doubts: list[Doubt] = []
@@ -323,12 +327,10 @@ def parse(document: Document) -> Record:
             for each in _own_doubts(phase, new.operation):
                 # Of a create rate a missing sync counts only where it names the measurement.
                 kind = unsynced if each.code is DoubtCode.FSYNC_UNKNOWN else doubts
-                kind.append(each.model_copy(update={"measurement": len(made)}))
-            made.append(new)
+                kind.append(each.about(len(made)))
+            add(made, new)
         about: Sequence[int | None] = range(first, len(made)) if len(made) > first else [None]
-        doubts += [
-            each.model_copy(update={"measurement": place}) for each in _run_doubts(run) for place in about
-        ]
+        doubts += [each.about(place) for each in _run_doubts(run) for place in about]
     if not made:
         raise UnreadableDocument(
             "no_results",

@@ -6,12 +6,12 @@ the neutral record, checks that bandwidth, time and bytes of every row agree, an
 
 import itertools
 import re
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from service.errors import UnreadableDocument
+from service.parsers.command_words import command_words
 from service.parsers.measurement import (
     Doubt,
     DoubtCode,
@@ -34,8 +34,7 @@ _SLACK = 2e-4
 STRAGGLER_RATIO = 1.5
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where in the received document something stands.
 
     Attributes:
@@ -65,8 +64,17 @@ class Figure(NamedTuple):
     half: float
 
 
-_PLAIN = re.compile(r"\d{1,15}(?:\.\d{1,12})?")
-_COUNT = re.compile(r"\d{1,18}")
+_PLAIN = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,12})?")
+_COUNT = re.compile(r"[0-9]{1,18}")
+_HALVES = tuple(0.5 * 10.0**-decimals for decimals in range(13))
+"""Half a unit of the last digit, by the number of decimals."""
+_ALIKE = str.maketrans("123456789", "000000000")
+_SHAPES = {
+    "0" * digits + ("." + "0" * decimals if decimals else ""): half
+    for digits in range(1, 16)
+    for decimals, half in enumerate(_HALVES)
+}
+"""The same by what a plain decimal looks like with all its digits alike."""
 
 
 def figure(token: str, what: str, place: Place) -> Figure:
@@ -82,8 +90,7 @@ def figure(token: str, what: str, place: Place) -> Figure:
             "it.",
             place,
         )
-    decimals = len(token.partition(".")[2])
-    return Figure(float(token), 0.5 * 10.0**-decimals)
+    return Figure(float(token), _HALVES[len(token.partition(".")[2])])
 
 
 def count(token: str, what: str, place: Place) -> int:
@@ -97,8 +104,48 @@ def count(token: str, what: str, place: Place) -> int:
     return int(token)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Halves(NamedTuple):
+    """Half a unit of the last digit of each figure of a row, in the order of its columns; zero where it is absent."""
+
+    mib: float
+    iops: float
+    block_kib: float
+    transfer_kib: float
+    open: float
+    transfer: float
+    close: float
+    total: float
+
+
+def figures(
+    tokens: Sequence[str | None], columns: Iterable[str], place: Place
+) -> tuple[list[float | None], Halves]:
+    """Return the numbers that a row shows and their halves, both in the order of `Halves`; None stays None.
+
+    A file may have a million rows, so that they hold plain numbers in place of a `Figure` each.
+
+    Raises:
+        UnreadableDocument: `bad_number`, as `figure` says.
+    """
+    present = [token for token in tokens if token is not None]
+    halves = list(map(_SHAPES.get, "\n".join(present).translate(_ALIKE).split("\n")))
+    if len(halves) == len(tokens) and None not in halves:
+        return list(map(float, present)), Halves(*halves)  # type: ignore[arg-type]
+    shown = [
+        None if token is None else figure(token, column, place)
+        for token, column in zip(tokens, columns, strict=True)
+    ]
+    return (
+        [None if each is None else each.value for each in shown],
+        Halves(*(0.0 if each is None else each.half for each in shown)),
+    )
+
+
+_ROUNDS_TO_ZERO_SECONDS = 0.001
+"""Beyond this no version prints a time as zero."""
+
+
+class Row(NamedTuple):
     """One repetition of one operation, as a file shows it.
 
     Attributes:
@@ -112,20 +159,22 @@ class Row:
         transfer: Seconds of reading or writing.
         close: Seconds.
         total: Seconds from the first open to the last close.
+        halves: How far from these the true values may be.
         repetition: Its number, from 0, where the file says it.
         moved_bytes: What IOR says it really moved, where it says so.
     """
 
     place: Place
     operation: Operation
-    mib: Figure
-    iops: Figure | None = None
-    block_kib: Figure | None = None
-    transfer_kib: Figure | None = None
-    open: Figure | None = None
-    transfer: Figure | None = None
-    close: Figure | None = None
-    total: Figure | None = None
+    mib: float
+    iops: float | None
+    block_kib: float | None
+    transfer_kib: float | None
+    open: float | None
+    transfer: float | None
+    close: float | None
+    total: float | None
+    halves: Halves
     repetition: int | None = None
     moved_bytes: int | None = None
 
@@ -134,50 +183,64 @@ def row(
     *,
     place: Place,
     operation: Operation,
-    cells: Mapping[str, Figure],
+    values: Sequence[float | None],
+    halves: Halves,
     repetition: int | None = None,
     moved_bytes: int | None = None,
 ) -> Row:
-    """Return a checked row; `cells` goes by the names of Row's fields.
+    """Return a checked row; `values` and `halves` are in the order of `Halves`.
 
     Raises:
         UnreadableDocument: `bad_number` for a bandwidth or time beyond reason, `inconsistent_row` for a step
             that lasts longer than the whole.
     """
-    mib = cells["mib"]
-    if not 0 < mib.value < _MOST_MIB_PER_SECOND:
+    mib, iops, block_kib, transfer_kib, *times = values
+    if mib is None or not 0 < mib < _MOST_MIB_PER_SECOND:
         raise refusal(
             "bad_number",
-            f"has a bandwidth of {mib.value:g} MiB/s; only a positive one can have been measured.",
+            f"has a bandwidth of {mib or 0:g} MiB/s; only a positive one can have been measured.",
             place,
         )
-    times: dict[str, Figure | None] = {}
-    for name in ("open", "transfer", "close", "total"):
-        time = cells.get(name)
-        if time is not None and time.value > _MOST_SECONDS:
-            raise refusal("bad_number", f"has a time of {time.value:g} s; no run lasts for years.", place)
-        times[name] = time if time is not None and time.value > 0 else None
-    total = times["total"]
-    if total is not None:
-        for name in ("open", "transfer", "close"):
-            step = times[name]
-            if step is not None and step.value - step.half > 1.01 * (total.value + total.half):
+    for at, time in enumerate(times):
+        if time is None or 0 < time <= _MOST_SECONDS:
+            continue
+        if time > 0:
+            raise refusal("bad_number", f"has a time of {time:g} s; no run lasts for years.", place)
+        times[at] = None
+    open_, transfer, close, total = times
+    if total is None:
+        for name, step in (("open", open_), ("transfer", transfer), ("close", close)):
+            if step is not None and step > _ROUNDS_TO_ZERO_SECONDS:
                 raise refusal(
                     "inconsistent_row",
-                    f"shows {step.value:g} s for the {name} step and only {total.value:g} s in total; the "
-                    "file was changed or damaged, so post the original.",
+                    f"shows {step:g} s for the {name} step and no time in total; the file was changed or damaged, so "
+                    "post the original.",
+                    place,
+                )
+    else:
+        longest = 1.01 * (total + halves.total)
+        for name, step in (("open", open_), ("transfer", transfer), ("close", close)):
+            if step is not None and step > longest and step - getattr(halves, name) > longest:
+                raise refusal(
+                    "inconsistent_row",
+                    f"shows {step:g} s for the {name} step and only {total:g} s in total; the file was changed or "
+                    "damaged, so post the original.",
                     place,
                 )
     return Row(
-        place=place,
-        operation=operation,
-        mib=mib,
-        iops=cells.get("iops"),
-        block_kib=cells.get("block_kib"),
-        transfer_kib=cells.get("transfer_kib"),
-        repetition=repetition,
-        moved_bytes=moved_bytes,
-        **times,
+        place,
+        operation,
+        mib,
+        iops,
+        block_kib,
+        transfer_kib,
+        open_,
+        transfer,
+        close,
+        total,
+        halves,
+        repetition,
+        moved_bytes,
     )
 
 
@@ -253,7 +316,7 @@ class Setup:
 
 def api_name(text: str) -> str | None:
     """Return a back end's name without the version that old releases print after it."""
-    return re.split(r"[\s(]|-(?=\d)", text.strip(), maxsplit=1)[0] or None
+    return re.split(r"[\s(]|-(?=[0-9])", text.strip(), maxsplit=1)[0] or None
 
 
 def access_is_file_per_process(text: str) -> bool | None:
@@ -335,9 +398,8 @@ _FLAGS = frozenset("BcCeEFghHIkKmnpPqrRSuvVwWxyYzZ")
 
 def command_line(text: str) -> CommandLine:
     """Return what can be told from a command line; what is not understood is passed over."""
-    try:
-        words = shlex.split(text)
-    except ValueError:  # a path with a lone quote
+    words = command_words(text)
+    if words is None:  # a path with a lone quote
         words = text.split()
     letters: set[str] = set()
     values: dict[str, str] = {}
@@ -381,6 +443,10 @@ def _near(left: float, right: float, tolerance: float) -> bool:
     return abs(left - right) <= tolerance * max(abs(left), abs(right))
 
 
+def _relative(half: float, value: float) -> float:
+    return half / value if value > 0 else 0.0
+
+
 def _multiple(value: float, unit: int, tolerance: float) -> int | None:
     """Return the whole multiple of the unit that the value can be, or None."""
     multiple = max(1, round(value / unit)) * unit
@@ -399,24 +465,17 @@ def _moved(row: Row, setup: Setup) -> tuple[int | None, bool]:
         if stated is not None:
             return stated, planned is not None and stated != planned
         return (None if setup.may_stonewall else planned), False
-    measured = row.mib.value * MIB * row.total.value
-    tolerance = _SLACK + row.mib.half / row.mib.value + row.total.half / row.total.value
-    if (
-        row.iops is not None
-        and row.transfer is not None
-        and row.transfer_kib is not None
-        and row.iops.value > 0
-    ):
-        called = row.iops.value * row.transfer.value * row.transfer_kib.value * KIB
-        slack = (
-            tolerance
-            + _SLACK
-            + sum(
-                each.half / each.value
-                for each in (row.iops, row.transfer, row.transfer_kib)
-                if each.value > 0
-            )
+    halves = row.halves
+    measured = row.mib * MIB * row.total
+    tolerance = _SLACK + halves.mib / row.mib + halves.total / row.total
+    if row.iops and row.transfer is not None and row.transfer_kib is not None:
+        called = row.iops * row.transfer * row.transfer_kib * KIB
+        parts = (
+            halves.iops / row.iops
+            + halves.transfer / row.transfer
+            + _relative(halves.transfer_kib, row.transfer_kib)
         )
+        slack = tolerance + _SLACK + parts
         if not _near(called, measured, slack):
             raise _contradiction(row, "its IOPS and transfer time", called, measured)
     if stated is not None:
@@ -448,25 +507,24 @@ def _contradiction(row: Row, what: str, said: float, measured: float) -> Unreada
 
 
 def _check_sizes(row: Row, setup: Setup) -> None:
-    for shown, known, what in (
-        (row.block_kib, setup.block_bytes, "block"),
-        (row.transfer_kib, setup.transfer_bytes, "transfer"),
+    for shown, half, known, what in (
+        (row.block_kib, row.halves.block_kib, setup.block_bytes, "block"),
+        (row.transfer_kib, row.halves.transfer_kib, setup.transfer_bytes, "transfer"),
     ):
-        if shown is None or known is None:
+        if shown is None or known is None or shown * KIB == known:
             continue
-        if abs(shown.value * KIB - known) > shown.half * KIB + 1:
+        if abs(shown * KIB - known) > half * KIB + 1:
             raise refusal(
                 "inconsistent_row",
-                f"shows a {what} size of {shown.value:g} KiB in a test of {known} bytes; rows of different "
+                f"shows a {what} size of {shown:g} KiB in a test of {known} bytes; rows of different "
                 "runs were mixed, so post one whole file.",
                 row.place,
             )
 
 
 def _check_summary(summary: Summary, rows: Sequence[Row]) -> None:
-    values = [row.mib for row in rows]
-    half = max(value.half for value in values)
-    rates = [value.value for value in values]
+    half = max(row.halves.mib for row in rows)
+    rates = [row.mib for row in rows]
     for shown, true, what in (
         (summary.largest, max(rates), "largest"),
         (summary.least, min(rates), "smallest"),
@@ -479,10 +537,22 @@ def _check_summary(summary: Summary, rows: Sequence[Row]) -> None:
                 f"repetitions give {true:g}; the file was changed or damaged, so post the original.",
                 summary.place,
             )
+    least, mean, largest = summary.least, summary.mean, summary.largest
+    if (
+        least
+        and mean
+        and largest
+        and not least.value <= mean.value + 2 * mean.half <= largest.value + 4 * mean.half
+    ):
+        raise refusal(
+            "inconsistent_summary",
+            "has a mean that does not lie between its smallest and largest bandwidth; post the original.",
+            summary.place,
+        )
     totals = [row.total for row in rows if row.total is not None]
     if summary.seconds_mean is not None and len(totals) == len(rows):
-        true = sum(total.value for total in totals) / len(totals)
-        allowed = summary.seconds_mean.half + max(total.half for total in totals) + _SLACK * true
+        true = sum(totals) / len(totals)
+        allowed = summary.seconds_mean.half + max(row.halves.total for row in rows) + _SLACK * true
         if abs(summary.seconds_mean.value - true) > allowed:
             raise refusal(
                 "inconsistent_summary",
@@ -523,10 +593,6 @@ def check_calls(summary: Summary, transfer_bytes: int | None) -> None:
                 "original.",
                 summary.place,
             )
-
-
-def _seconds(value: Figure | None) -> float | None:
-    return None if value is None else value.value
 
 
 def gb_per_second(mib_per_second: float) -> float:
@@ -586,23 +652,20 @@ def measurement(
         moved, differs = _moved(each, setup)
         if differs:
             short.append(at)
-        own = (ranks_seconds or {}).get(at if each.repetition is None else each.repetition)
-        slowest = max(own, key=lambda rank: own[rank]) if own else None
-        repetitions.append(
-            Repetition(
-                gb_per_second=gb_per_second(each.mib.value),
-                bytes=moved,
-                open_seconds=_seconds(each.open),
-                transfer_seconds=_seconds(each.transfer),
-                close_seconds=_seconds(each.close),
-                total_seconds=_seconds(each.total),
-                slowest_rank=slowest,
-                slowest_rank_seconds=None if own is None or slowest is None else own[slowest],
-                mean_rank_seconds=sum(own.values()) / len(own) if own else None,
-            )
+        made = Repetition(
+            gb_per_second=gb_per_second(each.mib),
+            bytes=moved,
+            open_seconds=each.open,
+            transfer_seconds=each.transfer,
+            close_seconds=each.close,
+            total_seconds=each.total,
         )
-    rate = spread([gb_per_second(each.mib.value) for each in rows])
-    total = spread([each.total.value for each in rows if each.total is not None])
+        own = (ranks_seconds or {}).get(at if each.repetition is None else each.repetition)
+        repetitions.append(_with_own_times(made, own) if own else made)
+    rate = spread([gb_per_second(each.mib) for each in rows])
+    # Were one left out, it could be the longest of all.
+    timed = [each.total for each in rows if each.total is not None]
+    total = spread(timed) if len(timed) == len(rows) else None
     if summary is not None:
         _check_summary(summary, rows)
         check_calls(summary, setup.transfer_bytes)
@@ -610,15 +673,24 @@ def measurement(
             largest, least, mean = (
                 gb_per_second(each.value) for each in (summary.largest, summary.least, summary.mean)
             )
+            mean = min(max(mean, least), largest)
             median = mean if len(rows) <= 2 else min(max(rate.median or mean, least), largest)
             rate = Spread(mean=mean, median=median, min=least, max=largest)
         if (
             summary.seconds_mean
+            and summary.seconds_mean.value > 0
             and total is not None
-            and any(each.total and each.total.half > 1e-5 for each in rows)
+            and any(each.halves.total > 1e-5 for each in rows)
         ):
-            total = total.model_copy(update={"mean": summary.seconds_mean.value})
-    made = described(
+            # The mean has more digits than a row of a second or more, and lies between the shortest and the longest.
+            mean = summary.seconds_mean.value
+            total = Spread(
+                mean=mean,
+                median=mean if len(rows) == 1 else total.median,
+                min=min(mean, total.min or mean),
+                max=max(mean, total.max or mean),
+            )
+    whole = described(
         run=run, test=test, operation=operation, setup=setup, repetitions=repetitions, rate=rate, total=total
     )
     doubts: list[Doubt] = []
@@ -631,7 +703,18 @@ def measurement(
                 "to finish.",
             )
         )
-    return made, doubts + straggler(operation, repetitions)
+    return whole, doubts + straggler(operation, repetitions)
+
+
+def _with_own_times(repetition: Repetition, own: Mapping[int, float]) -> Repetition:
+    """Return a repetition with what its ranks' own times say."""
+    slowest = max(own, key=lambda rank: own[rank])
+    return replace(
+        repetition,
+        slowest_rank=slowest,
+        slowest_rank_seconds=own[slowest],
+        mean_rank_seconds=sum(own.values()) / len(own),
+    )
 
 
 def described(
@@ -768,20 +851,21 @@ def setup_doubts(operation: Operation, setup: Setup, *, tells_setup: bool = True
 
 def merged(doubts: Iterable[Doubt], measurements: int) -> list[Doubt]:
     """Return the doubts once each; one that all measurements share is told once, of the whole file."""
-    places: dict[tuple[DoubtCode, str], dict[int | None, None]] = {}
+    alike: dict[tuple[DoubtCode, str], dict[int | None, Doubt]] = {}
     for each in doubts:
-        places.setdefault((each.code, each.message), {})[each.measurement] = None
+        alike.setdefault((each.code, each.message), {})[each.measurement] = each
     told: list[Doubt] = []
-    for (code, message), about in places.items():
+    for about in alike.values():
         if None in about or len(about) == measurements:
-            about = {None: None}
-        told += [Doubt(code=code, measurement=at, message=message) for at in about]
+            told.append(next(iter(about.values())).about(None))
+        else:
+            told += about.values()
     return told
 
 
 # Lines that IOR prints between the others
 
-_WARNING = re.compile(r"(?:ior )?(?:WARNING|ERROR):")
+_WARNINGS = ("WARNING:", "ERROR:", "ior WARNING:", "ior ERROR:")
 _STONEWALL_WARNING = re.compile(
     r"(?:ior )?WARNING:\s*(?:Expected aggregate file size|Stat\(\) of aggregate|Using actual aggregate"
     r" bytes moved|Maybe caused by deadline)",
@@ -789,7 +873,7 @@ _STONEWALL_WARNING = re.compile(
 )
 _ACTUAL_BYTES = re.compile(r"Using actual aggregate bytes moved\s*=\s*(\S+)", re.IGNORECASE)
 _FSYNC_IGNORED = re.compile(r"fsync\(\).*Using value of 0", re.IGNORECASE)
-_INCORRECT = re.compile(r"incorrect data on (?:read|write)|FAILED comparison of buffer", re.IGNORECASE)
+_INCORRECT = ("incorrect data on read", "incorrect data on write", "failed comparison of buffer")
 
 
 @dataclass(slots=True)
@@ -815,10 +899,11 @@ def note(remarks: Remarks, line: str, number: int) -> bool:
     Raises:
         UnreadableDocument: `bad_number` for a byte count that is none.
     """
-    if _INCORRECT.search(line):
+    lower = line.lower()
+    if ("incorrect" in lower or "failed" in lower) and any(words in lower for words in _INCORRECT):
         remarks.incorrect_lines.append(number)
         return True
-    if not _WARNING.match(line):
+    if not line.startswith(_WARNINGS):
         return False
     actual = _ACTUAL_BYTES.search(line)
     if actual:
@@ -855,15 +940,6 @@ def warnings(lines: Sequence[int]) -> list[Doubt]:
             "the set-up was not as meant.",
         )
     ]
-
-
-def environment_removed() -> Doubt:
-    """Return the doubt about an environment dump."""
-    return Doubt(
-        code=DoubtCode.ENVIRONMENT_REMOVED,
-        message="The file held the job's environment variables (-vvv), which were cut out and not stored; "
-        "renew any secret among them, and use -vv.",
-    )
 
 
 def refuse_no_io(setup: Setup, place: Place, *, dry_run: bool) -> None:

@@ -9,26 +9,30 @@ import re
 from service.errors import UnreadableDocument
 from service.parsers import ior
 from service.parsers.document import Document
-from service.parsers.ior import Figure, Place, Remarks, Row, Setup, refusal
-from service.parsers.ior_log import is_log_line
-from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Record, repetition_doubts
+from service.parsers.ior import Place, Remarks, Row, Setup, refusal
+from service.parsers.ior_log import LogLines, is_log_line
+from service.parsers.measurement import (
+    Doubt,
+    DoubtCode,
+    Measurement,
+    Operation,
+    Record,
+    add,
+    repetition_doubts,
+)
 
 NAME = "ior-csv"
 
 _HEADING = "access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s)"
 _HEADINGS = (f"{_HEADING},numTasks,iter", f"{_HEADING},iter")
-_CELLS = {
-    "bw(MiB/s)": "mib",
-    "IOPS": "iops",
-    "block(KiB)": "block_kib",
-    "xfer(KiB)": "transfer_kib",
-    "open(s)": "open",
-    "wr/rd(s)": "transfer",
-    "close(s)": "close",
-    "total(s)": "total",
-}
+_FIGURES = _HEADING.replace("Latency,", "").split(",")[1:]
+"""In the order of `ior.Halves`."""
+_LATENCY = 3
 _OPERATIONS = {"write": Operation.WRITE, "read": Operation.READ}
-_RUN_TOGETHER = re.compile(r"\s{0,8}3\.[23]\.\d{1,3}(?:\+\w{1,10})?[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d ")
+_ROWS = tuple(_OPERATIONS)
+_RUN_TOGETHER = re.compile(
+    r"\s{0,8}3\.[23]\.[0-9]{1,3}(?:\+\w{1,10})?[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] "
+)
 """How the one line of 3.2 and 3.3 begins: version and date without a space."""
 
 
@@ -57,16 +61,17 @@ def _row(line: str, columns: list[str], place: Place) -> tuple[Row, int | None] 
             f"has {len(cells)} columns below a heading of {len(columns)}; post the CSV as IOR wrote it.",
             place,
         )
-    named = dict(zip(columns, cells, strict=True))
     operation = _OPERATIONS.get(cells[0])
     if operation is None:
         return None
-    figures: dict[str, Figure] = {}
-    for column, name in _CELLS.items():
-        figures[name] = ior.figure(named[column], column, place)
-    tasks = ior.count(named["numTasks"], "numTasks", place) if "numTasks" in named else None
+    values, halves = ior.figures([*cells[1:_LATENCY], *cells[_LATENCY + 1 : 10]], _FIGURES, place)
+    tasks = ior.count(cells[10], "numTasks", place) if columns[10] == "numTasks" else None
     made = ior.row(
-        place=place, operation=operation, cells=figures, repetition=ior.count(named["iter"], "iter", place)
+        place=place,
+        operation=operation,
+        values=values,
+        halves=halves,
+        repetition=ior.count(cells[-1], "iter", place),
     )
     return made, tasks
 
@@ -87,10 +92,10 @@ def parse(document: Document) -> Record:
     tests: list[list[tuple[Row, int | None]]] = []
     columns: list[str] = []
     remarks = Remarks()
-    log_lines: list[int] = []
+    log_lines = LogLines()
     cut_line: int | None = None
-    last = len(document.lines)
-    for number, received in enumerate(document.lines, start=1):
+    last = document.text.count("\n") + 1
+    for number, received in document.numbered():
         line = received.strip()
         if not line:
             continue
@@ -102,9 +107,9 @@ def parse(document: Document) -> Record:
                 )
             columns = line.split(",")
             tests.append([])
-        elif not columns or is_log_line(line):
+        elif not columns or (not line.startswith(_ROWS) and is_log_line(line)):
             ior.note(remarks, line, number)
-            log_lines.append(number)
+            log_lines.take(number)
         elif number == last and line.count(",") < len(columns) - 1:
             cut_line = number  # the file ends without a newline, within a row
         elif (read := _row(line, columns, place)) is not None:
@@ -113,7 +118,7 @@ def parse(document: Document) -> Record:
 
 
 def _record(
-    tests: list[list[tuple[Row, int | None]]], remarks: Remarks, log_lines: list[int], cut_line: int | None
+    tests: list[list[tuple[Row, int | None]]], remarks: Remarks, log_lines: LogLines, cut_line: int | None
 ) -> Record:
     made: list[Measurement] = []
     doubts: list[Doubt] = []
@@ -130,8 +135,8 @@ def _record(
             setup = _setup(of_operation)
             new, found = ior.measurement(run=0, test=test, operation=operation, setup=setup, rows=rows)
             found += ior.setup_doubts(operation, setup, tells_setup=False)
-            doubts += [each.model_copy(update={"measurement": len(made)}) for each in found]
-            made.append(new)
+            doubts += [each.about(len(made)) for each in found]
+            add(made, new)
         if gaps or len(set(counts.values())) > 1 or (cut_line is not None and test == len(tests) - 1):
             doubts += [
                 Doubt(
@@ -146,12 +151,12 @@ def _record(
         raise UnreadableDocument(
             "no_results", "The CSV has no whole row of a write or read; post that of a finished run.", line=1
         )
-    if log_lines:
+    if log_lines.count:
         doubts.append(
             Doubt(
                 code=DoubtCode.MIXED_LOG_LINES,
-                message=f"{len(log_lines)} lines that are no CSV were passed over, the first of them line "
-                f"{log_lines[0]}; use -O summaryFile=FILE and post that file.",
+                message=f"{log_lines.count} lines that are no CSV were passed over, the first of them line "
+                f"{log_lines.first}; use -O summaryFile=FILE and post that file.",
             )
         )
     doubts += ior.incorrect_data(remarks.incorrect_lines) + ior.warnings(remarks.warning_lines)
@@ -175,8 +180,8 @@ def _setup(rows: list[tuple[Row, int | None]]) -> Setup:
                 row.place,
             )
 
-    def whole_bytes(kib: Figure | None) -> int | None:
-        return None if kib is None else round(kib.value * ior.KIB)
+    def whole_bytes(kib: float | None) -> int | None:
+        return None if kib is None else round(kib * ior.KIB)
 
     return Setup(
         ranks=tasks, block_bytes=whole_bytes(first.block_kib), transfer_bytes=whole_bytes(first.transfer_kib)

@@ -8,7 +8,7 @@ JSON of IOR 3.2 is broken beyond that.
 import bisect
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from json import dumps
 from typing import Any
 
@@ -16,11 +16,11 @@ from service import strict_json
 from service.errors import UnreadableDocument
 from service.parsers import ior, ior_run
 from service.parsers.document import Document
-from service.parsers.environment import blanked
-from service.parsers.ior import Figure, Place, Remarks, Row, Setup, Summary, refusal
+from service.parsers.ior import Figure, Halves, Place, Remarks, Row, Setup, Summary, refusal
 from service.parsers.ior_log import is_log_line
 from service.parsers.ior_prefix import line_prefix, unprefixed
 from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Record, repetition_doubts
+from service.parsers.own_time import began
 from service.strict_json import pointer
 
 NAME = "ior-json"
@@ -29,18 +29,11 @@ _REPEATABLE = ("segmentCount", "blockSize", "transferSize")
 """What the summaries of IOR 3.3 hold twice."""
 
 _OPERATIONS = {"write": Operation.WRITE, "read": Operation.READ}
-_CELLS = {
-    "bwMiB": "mib",
-    "iops": "iops",
-    "blockKiB": "block_kib",
-    "xferKiB": "transfer_kib",
-    "openTime": "open",
-    "wrRdTime": "transfer",
-    "closeTime": "close",
-    "totalTime": "total",
-}
+_FIGURES = ("bwMiB", "iops", "blockKiB", "xferKiB", "openTime", "wrRdTime", "closeTime", "totalTime")
+"""In the order of `ior.Halves`."""
 _HALF = 0.00005
 """IOR's JSON has four decimals."""
+_HALVES = Halves(*[_HALF] * len(_FIGURES))
 
 _COMMAND_KEY = re.compile(r'"Command line"\s{0,4}:')
 _BARE_NAN = re.compile(r'([ \t]{0,40}"[A-Za-z ]{1,40}": )(?:-?nan|-?inf)(,? ?)')
@@ -86,14 +79,13 @@ def parse(document: Document) -> Record:
         UnreadableDocument: It cannot be read with certainty, contradicts itself, or holds nothing that was
             measured; with the line or the pointer.
     """
-    lines, had_environment = blanked(document.lines)
     if "Command line used:" in document.text or "Command line  " in document.text:
         raise UnreadableDocument(
             "mixed_formats",
             "The file holds both text and JSON output of IOR; post each run in a file of its own.",
         )
     mended = _Mended()
-    values = _values(lines, mended)
+    values = _values(document, mended)
     made: list[Measurement] = []
     doubts: list[Doubt] = []
     moved = sorted(count for _, count in mended.remarks.moved_bytes)
@@ -109,14 +101,15 @@ def parse(document: Document) -> Record:
             pointer="#/tests",
         )
     doubts += _mending_doubts(mended, len(values))
-    if had_environment:
-        doubts.append(ior.environment_removed())
     doubts += repetition_doubts(made)
     version = values[0][1].get("Version")
+    ran_at = began(document.text)
     return Record(
         tool="ior",
         tool_version=version[:60] if isinstance(version, str) else None,
         format=NAME,
+        ran_at=ran_at,
+        ran_at_zone_assumed=True if ran_at is not None else None,
         measurements=made,
         doubts=ior.merged(doubts, len(made)),
     )
@@ -155,20 +148,22 @@ def _mending_doubts(mended: _Mended, runs: int) -> list[Doubt]:
 # From lines to values
 
 
-def _values(lines: list[str], mended: _Mended) -> list[tuple[int, dict[str, Any]]]:
-    """Return the JSON objects that the lines hold, one a run, each with the line before its first.
+def _values(document: Document, mended: _Mended) -> list[tuple[int, dict[str, Any]]]:
+    """Return the JSON objects that a document holds, one a run, each with the line before its first.
 
     Raises:
         UnreadableDocument: `not_json` and the other codes of `strict_json`, or `unsupported_version`.
     """
+    if document.json is not None:
+        return [(0, _object(document.json))]
     try:
-        return [(0, _object(_loads("\n".join(lines))))]
+        return [(0, _object(_loads(document.text)))]
     except strict_json.JsonFault as fault:
         if fault.code != "not_json":
             raise UnreadableDocument(
                 fault.code, fault.detail, line=fault.line, pointer=fault.pointer
             ) from None
-    return [(start, _object(_mend(piece, start, mended))) for start, piece in _pieces(lines, mended)]
+    return [(start, _object(_mend(piece, start, mended))) for start, piece in _pieces(document.lines, mended)]
 
 
 def _object(value: object) -> dict[str, Any]:
@@ -565,13 +560,12 @@ def _row(item: object, path: _Path, repetition: int | None, moved: Sequence[int]
     operation = _OPERATIONS.get(result["access"])
     if operation is None:
         return None
-    figures: dict[str, Figure] = {}
-    for key, name in _CELLS.items():
-        if key in result:
-            figures[name] = Figure(_number(result[key], (*path, key)), _HALF)
-    if "mib" not in figures:
+    values = [_number(result[key], (*path, key)) if key in result else None for key in _FIGURES]
+    if values[0] is None:
         raise refusal("bad_structure", "has no bwMiB; post the file as IOR wrote it.", _place(*path))
-    made = ior.row(place=_place(*path), operation=operation, cells=figures, repetition=repetition)
+    made = ior.row(
+        place=_place(*path), operation=operation, values=values, halves=_HALVES, repetition=repetition
+    )
     return _with_stated_bytes(made, moved)
 
 
@@ -579,7 +573,7 @@ def _with_stated_bytes(row: Row, stated: Sequence[int]) -> Row:
     """Return the row with the byte count that dropped lines state for it, if one of them (rising) fits."""
     if row.total is None or not stated:
         return row
-    measured = row.mib.value * ior.MIB * row.total.value
+    measured = row.mib * ior.MIB * row.total
     at = bisect.bisect(stated, measured)
     closest = min(stated[max(0, at - 1) : at + 1], key=lambda count: abs(count - measured))
-    return replace(row, moved_bytes=closest) if abs(closest - measured) <= 1e-3 * measured else row
+    return row._replace(moved_bytes=closest) if abs(closest - measured) <= 1e-3 * measured else row

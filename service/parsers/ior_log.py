@@ -1,6 +1,7 @@
 """The log lines that IOR prints among its JSON or CSV when both go to standard output."""
 
 import re
+from dataclasses import dataclass
 
 _STARTS = (
     "WARNING:",
@@ -20,11 +21,24 @@ _STARTS = (
     "Start time skew",
 )
 _OTHERS = re.compile(
-    r"\d{1,9}: stonewalling"
+    r"[0-9]{1,9}: stonewalling"
     r"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
-    r" [ \d]\d \d\d:\d\d:\d\d \d{4}"
-    r"|\[[\w.-]{1,80}:\d{1,9}\]"
+    r" [ 0-9][0-9] [0-9][0-9]:[0-9][0-9]:[0-9][0-9] [0-9]{4}"
+    r"|\[[\w.-]{1,80}:[0-9]{1,9}\]"
 )
+
+
+@dataclass(slots=True)
+class LogLines:
+    """How many lines were passed over, of which there may be millions, and which was the first."""
+
+    count: int = 0
+    first: int = 0
+
+    def take(self, number: int) -> None:
+        """Count a line."""
+        self.first = self.first or number
+        self.count += 1
 
 
 def is_log_line(line: str) -> bool:

@@ -2,10 +2,13 @@
 
 import re
 
-_KNOWN = re.compile(r"\[\d{1,9},\d{1,9}\]<std(?:out|err|diag)>: ?|[ \t]{0,8}\d{1,9}: |\[\d{1,9}\] ")
+_KNOWN = re.compile(
+    r"\[[0-9]{1,9},[0-9]{1,9}\]<std(?:out|err|diag)>: ?|[ \t]{0,8}[0-9]{1,9}: |\[[0-9]{1,9}\] "
+)
 """What Open MPI, srun and other launchers write on request."""
 
 _LONGEST = 80
+_DIGITS = frozenset("0123456789")
 
 
 def line_prefix(before: str) -> re.Pattern[str] | None:
@@ -16,7 +19,9 @@ def line_prefix(before: str) -> re.Pattern[str] | None:
     if not before.strip() or len(before) > _LONGEST:
         return None
     pattern = "".join(
-        r"\d{1,20}" if part.isdigit() else re.escape(part) for part in re.split(r"(\d+)", before)
+        r"[0-9]{1,20}" if part[:1] in _DIGITS else re.escape(part)
+        for part in re.split(r"([0-9]+)", before)
+        if part
     )
     return re.compile(pattern.replace("stdout", "std(?:out|err|diag)"))
 

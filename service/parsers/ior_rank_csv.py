@@ -27,7 +27,7 @@ NAME = "ior-rank-csv"
 _HEADING = "access,rank,runtime-with-openclose,runtime,throughput-withopenclose,throughput"
 _COLUMNS = _HEADING.split(",")
 _OPERATIONS = {"write": Operation.WRITE, "read": Operation.READ}
-_SCIENTIFIC = re.compile(r"\d{1,12}(?:\.\d{1,20})?(?:[eE][+-]?\d{1,2})?")
+_SCIENTIFIC = re.compile(r"[0-9]{1,12}(?:\.[0-9]{1,20})?(?:[eE][+-]?[0-9]{1,2})?")
 _AGREEMENT = 1e-6
 """Times and throughputs are printed with eleven digits, and each made from the other."""
 
@@ -81,8 +81,8 @@ def parse(document: Document) -> Record:
     blocks: list[tuple[Operation, int, list[float], float]] = []
     incomplete = False
     operation: Operation | None = None
-    last = len(document.lines)
-    for number, received in enumerate(document.lines, start=1):
+    last = document.text.count("\n") + 1
+    for number, received in document.numbered():
         line = received.strip()
         if not line or line == _HEADING:
             continue
@@ -176,7 +176,7 @@ def _record(blocks: list[tuple[Operation, int, list[float], float]], *, incomple
                     "apart; repeat the run on a quiet system, with more repetitions.",
                 )
             )
-        doubts += [each.model_copy(update={"measurement": len(made)}) for each in found]
+        doubts += [each.about(len(made)) for each in found]
         counts.append(len(repetitions))
         made.append(
             ior.described(

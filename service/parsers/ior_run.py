@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from service.parsers import ior
 from service.parsers.ior import Row, Setup, Summary, refusal
-from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Repetition, Spread
+from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Repetition, Spread, add
 
 _MOST_REPETITIONS = 10_000
 """More than anybody asks for of a release that shows none of them."""
@@ -89,15 +89,15 @@ def take(at: int, run: Run, made: list[Measurement], doubts: list[Doubt]) -> Non
                 continue
             new, found = taken
             found += ior.setup_doubts(operation, test.setup) + ior.incorrect_data(test.incorrect_lines)
-            doubts += [each.model_copy(update={"measurement": len(made)}) for each in found]
-            made.append(new)
+            doubts += [each.about(len(made)) for each in found]
+            add(made, new)
         if not (test.rows or test.summaries) and not test.time_limit:
             lacks.missing.append(f"test {test.id} has no results")
     if not run.finished and run.has_end_mark:
         lacks.missing.append("the line with which IOR says that it finished is missing")
     about: Sequence[int | None] = range(first, len(made)) if len(made) > first else [None]
     for each in [*_lack_doubts(lacks), *ior.warnings(run.warning_lines)]:
-        doubts += [each.model_copy(update={"measurement": place}) for place in about]
+        doubts += [each.about(place) for place in about]
 
 
 def _take_operation(
@@ -231,7 +231,7 @@ def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) 
             summary.place,
         )
     total = None
-    if planned is not None and summary.seconds_mean is not None:
+    if planned is not None and summary.seconds_mean is not None and summary.seconds_mean.value > 0:
         shortest, longest = (planned / (each.value * ior.MIB) for each in (largest, least))
         seconds = summary.seconds_mean
         allowed = seconds.half + 2e-3 * longest

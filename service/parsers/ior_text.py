@@ -11,45 +11,52 @@ from dataclasses import dataclass, field
 from service.errors import UnreadableDocument
 from service.parsers import ior, ior_run
 from service.parsers.document import Document
-from service.parsers.environment import blanked
 from service.parsers.ior import Figure, Place, Remarks, Row, Setup, Summary, refusal
 from service.parsers.ior_prefix import line_prefix, unprefixed, without_known_prefix
 from service.parsers.measurement import (
+    MOST_MEASUREMENTS,
+    MOST_UNSEEN_REPETITIONS,
     Doubt,
     DoubtCode,
     Measurement,
     Operation,
     Record,
+    check_amount,
     repetition_doubts,
 )
+from service.parsers.own_time import began
 
 NAME = "ior-text"
 
 _MARK = ": MPI Coordinated Test of Parallel I/O"
-_BANNER = re.compile(r"IOR-(\d[\w.+-]{0,40})" + re.escape(_MARK))
+_BANNER = re.compile(r"IOR-([0-9][\w.+-]{0,40})" + re.escape(_MARK))
 _END_OF_RUN = re.compile(r"(?:Run finished|Finished)\s*:")
-_TEST_STARTED = re.compile(r"Test (\d{1,6}) started:")
-_CLIENTS = re.compile(r"(\d{1,12}) \((\d{1,12}) per node\)")
-_SEGMENTS = re.compile(r"\((\d{1,18}) segments?\)")
-_HUMAN = re.compile(r"(\d{1,18}) (bytes|KiB|MiB|GiB|TiB)")
+_TEST_STARTED = re.compile(r"Test ([0-9]{1,6}) started:")
+_CLIENTS = re.compile(r"([0-9]{1,12}) \(([0-9]{1,12}) per node\)")
+_SEGMENTS = re.compile(r"\(([0-9]{1,18}) segments?\)")
+_HUMAN = re.compile(r"([0-9]{1,18}) (bytes|KiB|MiB|GiB|TiB)")
 _RANK_TIME = re.compile(
-    r"Test (\d{1,6}): Iter=(\d{1,9}), Task=(\d{1,9}), Time=(\d{1,12}\.\d{1,12}), (write|read)"
+    r"Test ([0-9]{1,6}): Iter=([0-9]{1,9}), Task=([0-9]{1,9}), Time=([0-9]{1,12}\.[0-9]{1,12}), (write|read)"
     r" (open start|close stop)"
 )
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
-_ROW_CELLS = {
-    "bw(MiB/s)": "mib",
-    "IOPS": "iops",
-    "block(KiB)": "block_kib",
-    "xfer(KiB)": "transfer_kib",
-    "open(s)": "open",
-    "wr/rd(s)": "transfer",
-    "close(s)": "close",
-    "total(s)": "total",
-}
+_ROW_COLUMNS = (
+    "bw(MiB/s)", "IOPS", "block(KiB)", "xfer(KiB)", "open(s)", "wr/rd(s)", "close(s)", "total(s)",
+)  # fmt: skip
+"""In the order of `ior.Halves`."""
+_OPTIONAL = range(1, len(_ROW_COLUMNS) - 1)
+"""All but bandwidth and total time."""
 _OPERATIONS = {"write": Operation.WRITE, "read": Operation.READ}
+_ROWS = tuple(_OPERATIONS)
+_HEADS = (
+    "Finished", "Run finished", "access", '"Command line":', "TestID", "Test ", "Summary", "Options:", "Results:",
+    "Operation",
+)  # fmt: skip
 _NAN = frozenset(("nan", "-nan", "inf", "-inf"))
+
+
+_DIGITS = frozenset("0123456789")
 
 
 @dataclass(slots=True)
@@ -66,6 +73,8 @@ class _Test:
     line: int
     options: dict[str, tuple[str, int]] = field(default_factory=dict)
     heading: list[str] | None = None
+    at: list[int] = field(default_factory=list)
+    iter_at: int | None = None
     rows: list[Row] = field(default_factory=list)
     summaries: dict[Operation, _SummaryRow] = field(default_factory=dict)
     incorrect_lines: list[int] = field(default_factory=list)
@@ -116,6 +125,7 @@ class _Walk:
         self.columns: list[str] = []
         self.prefix: re.Pattern[str] | None = None
         self.before = Remarks()
+        self.tests = 0
 
     @property
     def run(self) -> _Run:
@@ -127,6 +137,8 @@ class _Walk:
         return self.run.tests[-1]
 
     def add_test(self, test: _Test) -> None:
+        self.tests += 1
+        check_amount(self.tests, "tests", MOST_MEASUREMENTS)
         self.run.tests.append(test)
         self.run.by_id[test.id] = test
 
@@ -140,10 +152,22 @@ class _Walk:
             # IOR checks its options, and warns of them, before it prints the banner.
             ior.note(self.before, without_known_prefix(received).strip(), number)
             return
-        line = unprefixed(received, self.prefix).rstrip()
-        text = line.strip()
-        if not text or self.noted(text, number):
-            return
+        text = (received if self.prefix is None else unprefixed(received, self.prefix)).strip()
+        if self.section == "rows" and text.startswith(_ROWS) and text[-1] in _DIGITS:
+            # Most of a long file is rows; a remark or a sentence may begin as one.
+            cells = text.split()
+            heading = self.run.tests[-1].heading if self.run.tests else None
+            if cells[0] in _OPERATIONS and heading is not None and len(cells) == len(heading):
+                self.take_row(cells, number)
+                return
+        if text and not self.noted(text, number):
+            if text.startswith(_HEADS):
+                self.take_head(text, number)
+            else:
+                self.take_content(text, number)
+
+    def take_head(self, text: str, number: int) -> None:
+        """Take in a line that may begin something."""
         if _END_OF_RUN.match(text):
             self.structural()
             self.leave_test()
@@ -183,7 +207,7 @@ class _Walk:
                 text.replace(" (", "(").replace("Std Dev", "StdDev").split(),
             )
         else:
-            self.take_content(line, text, number)
+            self.take_content(text, number)
 
     def noted(self, text: str, number: int) -> bool:
         """Take in a warning, or a time of one rank."""
@@ -196,7 +220,7 @@ class _Walk:
             self.run.warning_lines += remarks.warning_lines
             remarks.incorrect_lines, remarks.warning_lines = [], []
             return True
-        timed = _RANK_TIME.match(text)
+        timed = _RANK_TIME.match(text) if text.startswith("Test ") else None
         if timed is None:
             return False
         test = self.run.by_id.get(int(timed[1]))
@@ -221,6 +245,7 @@ class _Walk:
         run = _Run(version=banner[1], line=number, fsync_ignored=self.before.fsync_ignored)
         run.warning_lines += self.before.warning_lines
         self.runs.append(run)
+        check_amount(len(self.runs), "runs", MOST_MEASUREMENTS)
         self.before = Remarks()
         self.remarks = Remarks()
         self.section = "head"
@@ -255,24 +280,28 @@ class _Walk:
                 "IOR's own output.",
                 Place(line=number),
             )
-        self.test(number).heading = columns
+        test = self.test(number)
+        test.heading = columns
+        test.at = [columns.index(column) if column in columns else len(columns) for column in _ROW_COLUMNS]
+        test.iter_at = columns.index("iter") if "iter" in columns else None
         self.section = "rows"
 
-    def take_content(self, line: str, text: str, number: int) -> None:
+    def take_content(self, text: str, number: int) -> None:
         """Take in a line within a section."""
-        if self.section == "head":
+        if self.section == "head" and text.startswith("Command line"):
             key, _, value = text.partition(":")
             if key.rstrip() in ("Command line", "Command line used"):
                 self.run.command = self.run.command or value.strip()
         elif self.section == "options":
             # 2.10 and 3.0 write `key = value`, the later ones `key : value`; values may hold either sign.
-            separator = min(("=", ":"), key=lambda sign: text.find(sign) % (len(text) + 1))
-            key, found, value = text.partition(separator)
+            colon, equals = text.find(":"), text.find("=")
+            key, found, value = text.partition(":" if equals < 0 or 0 <= colon < equals else "=")
             if found:
                 self.option(key.strip().lower(), value.strip(), number)
         elif self.section == "rows":
-            if text.partition(" ")[0] in _OPERATIONS or text.partition("\t")[0] in _OPERATIONS:
-                self.take_row(text.split(), number)
+            cells = text.split() if text.startswith(_ROWS) else [""]
+            if cells[0] in _OPERATIONS:
+                self.take_row(cells, number)
         elif self.section == "summary":
             self.take_summary(text, number)
 
@@ -294,7 +323,7 @@ class _Walk:
                 "bad_row", "is a row of results without a heading above it; post the whole output.", place
             )
         if len(cells) != len(test.heading):
-            if not any(character.isdigit() for character in "".join(cells[1:2])):
+            if _DIGITS.isdisjoint("".join(cells[1:2])):
                 return  # a sentence that begins with "write" or "read"
             self.structural()
             if len(cells) > len(test.heading):
@@ -307,12 +336,11 @@ class _Walk:
             self.run.cut_line = number
             return
         self.structural()
-        named = dict(zip(test.heading, cells, strict=True))
-        figures: dict[str, Figure] = {}
-        for column, name in _ROW_CELLS.items():
-            # IOR prints a dash for what does not apply; only bandwidth and total time cannot lack.
-            if column in named and (named[column] != "-" or name in ("mib", "total")):
-                figures[name] = ior.figure(named[column], column, place)
+        padded = [*cells, None]
+        tokens = [padded[at] for at in test.at]
+        if "-" in tokens:  # as IOR prints for what does not apply
+            tokens = [None if each == "-" and at in _OPTIONAL else each for at, each in enumerate(tokens)]
+        values, halves = ior.figures(tokens, _ROW_COLUMNS, place)
         moved = self.remarks.moved_bytes
         if len(moved) > 1:
             raise refusal(
@@ -323,8 +351,9 @@ class _Walk:
         made = ior.row(
             place=place,
             operation=_OPERATIONS[cells[0]],
-            cells=figures,
-            repetition=ior.count(named["iter"], "iter", place) if "iter" in named else None,
+            values=values,
+            halves=halves,
+            repetition=None if test.iter_at is None else ior.count(cells[test.iter_at], "iter", place),
             moved_bytes=moved[0][1] if moved else None,
         )
         self.remarks.moved_bytes = []
@@ -459,14 +488,14 @@ def _setup(test: _Test, command: ior.CommandLine, *, fsync_ignored: bool) -> Set
     for row in test.summaries.values():
         _merge_summary(setup, row)
     for shown in test.rows[:1]:
-        if setup.block_bytes is None and shown.block_kib is not None and shown.block_kib.value.is_integer():
-            setup.block_bytes = int(shown.block_kib.value) * ior.KIB
+        if setup.block_bytes is None and shown.block_kib is not None and shown.block_kib.is_integer():
+            setup.block_bytes = int(shown.block_kib) * ior.KIB
         if (
             setup.transfer_bytes is None
             and shown.transfer_kib is not None
-            and shown.transfer_kib.value.is_integer()
+            and shown.transfer_kib.is_integer()
         ):
-            setup.transfer_bytes = int(shown.transfer_kib.value) * ior.KIB
+            setup.transfer_bytes = int(shown.transfer_kib) * ior.KIB
     return setup
 
 
@@ -556,16 +585,19 @@ def parse(document: Document) -> Record:
     Raises:
         UnreadableDocument: Nothing in it can be used, or it contradicts itself; with the line where it does.
     """
-    lines, had_environment = blanked(document.lines)
     walk = _Walk()
-    for number, line in enumerate(lines, start=1):
+    for number, line in document.numbered():
         walk.take(line, number)
     walk.leave_test()
     runs = _scripted_tests_together(walk.runs)
     made: list[Measurement] = []
     doubts: list[Doubt] = []
+    unseen = 0
     for at, run in enumerate(runs):
-        ior_run.take(at, _told(run), made, doubts)
+        told = _told(run)
+        unseen += sum(test.setup.repetitions or 0 for test in told.tests if not test.rows)
+        check_amount(unseen, "repetitions of which it has no rows", MOST_UNSEEN_REPETITIONS)
+        ior_run.take(at, told, made, doubts)
     if not made:
         last = runs[-1]
         why = f" (line {last.warning_lines[0]} tells why)" if last.warning_lines else ""
@@ -583,13 +615,14 @@ def parse(document: Document) -> Record:
                 "measured the same storage, or post them one by one.",
             )
         )
-    if had_environment:
-        doubts.append(ior.environment_removed())
     doubts += repetition_doubts(made)
+    ran_at = began(document.text)
     return Record(
         tool="ior",
         tool_version=runs[0].version,
         format=NAME,
+        ran_at=ran_at,
+        ran_at_zone_assumed=True if ran_at is not None else None,
         measurements=made,
         doubts=ior.merged(doubts, len(made)),
     )
@@ -607,7 +640,7 @@ def _told(run: _Run) -> ior_run.Run:
                 setup=setup,
                 rows=test.rows,
                 summaries={operation: _statistics(row) for operation, row in test.summaries.items()},
-                ranks_seconds={operation: _rank_seconds(test, operation, setup) for operation in Operation},
+                ranks_seconds={each: _rank_seconds(test, each, setup) for each in _OPERATIONS.values()},
                 incorrect_lines=test.incorrect_lines,
                 has_unplaced_bytes=test.has_unplaced_bytes,
                 time_limit=command.time_limit,

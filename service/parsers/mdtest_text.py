@@ -11,15 +11,17 @@ whose iterations were all the same are known one by one.
 
 import math
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from service.errors import UnreadableDocument
+from service.parsers.command_words import command_words
 from service.parsers.document import Document
 from service.parsers.ior import Place, merged, refusal
 from service.parsers.ior_prefix import line_prefix, unprefixed
 from service.parsers.measurement import (
+    MOST_MEASUREMENTS,
+    MOST_UNSEEN_REPETITIONS,
     Doubt,
     DoubtCode,
     Measurement,
@@ -27,27 +29,32 @@ from service.parsers.measurement import (
     Record,
     Repetition,
     Spread,
+    add,
+    check_amount,
     repetition_doubts,
 )
+from service.parsers.own_time import began
 
 NAME = "mdtest-text"
 
 _MARK = " was launched with "
-_BANNER = re.compile(r"mdtest-(\d[\w.+-]{0,40})" + _MARK)
-_LAUNCHED = re.compile(r"(\d{1,12}) total task(?:\(s\)|s?) on (\d{1,12}) node(?:\(s\)|s?)\s*$")
-_VERBOSE = re.compile(r"V-\d{1,3}: (?:Rank {1,12}\d{1,9} Line {1,12}\d{1,6} )?")
-_TASKS = re.compile(r"(\d{1,12}) tasks?, (\d{1,18}) (?:files?(?:/directories)?|directories)$")
-_SUMMARY = re.compile(r"SUMMARY(?: (rate|time))?(?: \(in [^()]{1,20}\))?: \(of (\d{1,12}) iterations?\)$")
+_BANNER = re.compile(r"mdtest-([0-9][\w.+-]{0,40})" + _MARK)
+_LAUNCHED = re.compile(r"([0-9]{1,12}) total task(?:\(s\)|s?) on ([0-9]{1,12}) node(?:\(s\)|s?)\s*$")
+_VERBOSE = re.compile(r"V-[0-9]{1,3}: (?:Rank {1,12}[0-9]{1,9} Line {1,12}[0-9]{1,6} )?")
+_TASKS = re.compile(r"([0-9]{1,12}) tasks?, ([0-9]{1,18}) (?:files?(?:/directories)?|directories)$")
+_SUMMARY = re.compile(r"SUMMARY(?: (rate|time))?(?: \(in [^()]{1,20}\))?: \(of ([0-9]{1,12}) iterations?\)$")
 _COLUMNS = ["Max", "Min", "Mean", "Std", "Dev"]
+_ROWS = ("File ", "Directory ", "Tree ")
+_DIGITS = frozenset("0123456789")
 _FILE_ROW = re.compile(r"File (creation|stat|read|removal)(?=[\s:])")
 _LAST_ROW = re.compile(r"Tree removal(?=[\s:])")
-_RATE = re.compile(r"\d{1,15}(?:\.\d{1,9})?")
+_RATE = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,9})?")
 _WARNING = re.compile(r"(?:ior )?(?:WARNING|ERROR):", re.IGNORECASE)
 _FAILED = re.compile(
     r"unable to (?:create|mknode?|open|write|stat|read|remove|unlink|verify write)\b.{0,40}? file\b",
     re.IGNORECASE,
 )
-_ABORTED = re.compile(r".{0,40}: Process \d{1,9}: FAILED in ")
+_ABORTED = re.compile(r".{0,40}: Process [0-9]{1,9}: FAILED in ")
 _WRONG_DATA = re.compile(r"verifying the data|incorrect data", re.IGNORECASE)
 _STONEWALL_HIT = re.compile(r"(?:Continue )?stonewall hit ")
 
@@ -59,7 +66,6 @@ _OPERATIONS = {
 }
 _MOST_PER_SECOND = 1e12
 _MOST_TASKS = 10**8
-_MOST_ITERATIONS = 100_000
 _ROUNDING = 5e-4
 """Half a unit of the last digit: rates are printed with three decimals."""
 
@@ -93,14 +99,12 @@ class _Command:
 
 _WITH_VALUE = frozenset("abdefGiIlnNpsVwWxz")
 _FLAGS = frozenset("BcCDEFgkLPrRStTuUvXyYZ")
-_LONGEST_COMMAND = 30_000
 
 
 def _command(text: str) -> _Command:
     """Return what can be told from a command line; what is not understood is passed over."""
-    try:
-        words = shlex.split(text[:_LONGEST_COMMAND])  # whose time grows with the square of a word's length
-    except ValueError:  # a path with a lone quote
+    words = command_words(text)
+    if words is None:  # a path with a lone quote
         words = [word.strip("'\"") for word in text.split()]
     values: dict[str, str] = {}
     at = 1  # the first word is the program
@@ -196,6 +200,7 @@ class _Walk:
     def __init__(self) -> None:
         self.runs: list[_Run] = []
         self.prefix: re.Pattern[str] | None = None
+        self.tables = self.iterations = 0
         self.section = "outside"  # outside, head, table, times
         self.headed = False
 
@@ -212,13 +217,17 @@ class _Walk:
         if self.section == "outside":
             return
         line = unprefixed(received, self.prefix).strip()
-        verbose = _VERBOSE.match(line)
+        verbose = _VERBOSE.match(line) if line.startswith("V-") else None
         text = line[verbose.end() :].strip() if verbose else line
-        if not text or self.noted(text, number):
+        if not text:
             return
-        summary = _SUMMARY.match(text)
-        tasks = _TASKS.match(text)
-        if summary:
+        if self.section == "table" and text.startswith(_ROWS):
+            self.take_row(text, number)
+            return
+        if self.noted(text, number):
+            return
+        tasks = _TASKS.match(text) if text[0] in _DIGITS else None
+        if summary := _SUMMARY.match(text):
             self.begin_table(summary, number)
         elif text.startswith("SUMMARY"):
             raise refusal(
@@ -254,6 +263,7 @@ class _Walk:
                 "bad_number", f"launches {tasks} tasks on {nodes} nodes; post the original.", _at(number)
             )
         self.prefix = line_prefix(received[: banner.start()])
+        check_amount(len(self.runs) + 1, "runs", MOST_MEASUREMENTS)
         self.runs.append(_Run(version=banner[1], line=number, launched=tasks, nodes=nodes))
         self.section = "head"
 
@@ -303,13 +313,13 @@ class _Walk:
     def noted(self, text: str, number: int) -> bool:
         """Take in a warning, or that a time limit was met."""
         run = self.run
-        if _STONEWALL_HIT.match(text):
+        if "stonewall" in text and _STONEWALL_HIT.match(text):
             run.stonewall_hit = True
             return True
-        if _ABORTED.match(text):
+        if "FAILED" in text and _ABORTED.match(text):
             run.failed_lines.append(number)
             return True
-        if not _WARNING.match(text):
+        if ":" not in text or not _WARNING.match(text):
             return False
         if _WRONG_DATA.search(text):
             run.wrong_data_lines.append(number)
@@ -341,8 +351,12 @@ class _Walk:
             self.section = "times"
             return
         iterations = int(summary[2])
-        if not 0 < iterations <= _MOST_ITERATIONS:
+        if not 0 < iterations <= MOST_UNSEEN_REPETITIONS:
             raise refusal("bad_number", f"sums up {iterations} iterations; post the original.", _at(number))
+        self.tables += 1
+        self.iterations += iterations
+        check_amount(self.tables, "tables", MOST_MEASUREMENTS)
+        check_amount(self.iterations, "iterations", MOST_UNSEEN_REPETITIONS)
         run.tables.append(_Table(number, iterations, run.launched if run.tasks is None else run.tasks))
         self.section, self.headed = "table", False
 
@@ -399,7 +413,8 @@ def _at(number: int) -> Place:
 
 def _lacks_digits(token: str) -> bool:
     """Tell whether a number was cut within its three decimals."""
-    return token.replace(".", "").isdigit() and len(token.partition(".")[2]) < 3
+    digits = token.replace(".", "")
+    return digits != "" and _DIGITS.issuperset(digits) and len(token.partition(".")[2]) < 3
 
 
 def _rate(token: str, number: int) -> float:
@@ -428,7 +443,7 @@ def _row(cells: Sequence[str], number: int) -> _Row:
         raise refusal(
             "inconsistent_summary", "has zero for its largest rate, and not for the others.", _at(number)
         )
-    return _Row(number, largest, least, mean, deviation)
+    return _Row(number, largest, least, min(max(mean, least), largest), deviation)
 
 
 # From a run to measurements
@@ -507,8 +522,8 @@ def _refuse_what_is_no_test(run: _Run) -> None:
         )
 
 
-def _measurements(at: int, run: _Run) -> list[Measurement]:
-    made: list[Measurement] = []
+def _take(at: int, run: _Run, made: list[Measurement]) -> None:
+    """Add the measurements of a run."""
     for test, table in enumerate(run.tables):
         nodes: int | None = run.nodes
         first_node_tasks = table.tasks if run.nodes == 1 else run.first_node_tasks
@@ -523,7 +538,8 @@ def _measurements(at: int, run: _Run) -> list[Measurement]:
             # Of one or two values the mean is the median, if the columns are over the iterations at all.
             by_iteration = [count for count, _ in _populations(run, table)] == [table.iterations]
             tells_median = alike or (by_iteration and table.iterations == 2)
-            made.append(
+            add(
+                made,
                 Measurement(
                     run=at,
                     test=test,
@@ -541,9 +557,8 @@ def _measurements(at: int, run: _Run) -> list[Measurement]:
                         min=row.least,
                         max=row.largest,
                     ),
-                )
+                ),
             )
-    return made
 
 
 def _lines_in_words(lines: Sequence[int]) -> str:
@@ -702,7 +717,7 @@ def parse(document: Document) -> Record:
         UnreadableDocument: Nothing in it can be used, or it contradicts itself; with the line where it does.
     """
     walk = _Walk()
-    for number, line in enumerate(document.lines, start=1):
+    for number, line in document.numbered():
         walk.take(line, number)
     made: list[Measurement] = []
     doubts: list[Doubt] = []
@@ -710,16 +725,14 @@ def parse(document: Document) -> Record:
     for at, run in enumerate(walk.runs):
         _refuse_what_is_no_test(run)
         first = len(made)
-        made += _measurements(at, run)
+        _take(at, run, made)
         for place in range(first, len(made)):
             for each in _own_doubts(made[place], run):
                 # Of a create rate it counts only where it names the measurement.
                 kind = unsynced if each.code in (DoubtCode.NO_FSYNC, DoubtCode.FSYNC_UNKNOWN) else doubts
-                kind.append(each.model_copy(update={"measurement": place}))
+                kind.append(each.about(place))
         about: Sequence[int | None] = range(first, len(made)) if len(made) > first else [None]
-        doubts += [
-            each.model_copy(update={"measurement": place}) for each in _run_doubts(run) for place in about
-        ]
+        doubts += [each.about(place) for each in _run_doubts(run) for place in about]
     if not made:
         raise _nothing_measured(walk.runs)
     if len(walk.runs) > 1:
@@ -731,10 +744,13 @@ def parse(document: Document) -> Record:
             )
         )
     doubts += repetition_doubts(made)
+    ran_at = began(document.text)
     return Record(
         tool="mdtest",
         tool_version=walk.runs[0].version,
         format=NAME,
+        ran_at=ran_at,
+        ran_at_zone_assumed=True if ran_at is not None else None,
         measurements=made,
         doubts=[*unsynced, *merged(doubts, len(made))],
     )

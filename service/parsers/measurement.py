@@ -6,9 +6,11 @@ does not carry is None, never zero and never made up.
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from service.errors import UnreadableDocument
 from service.wire import Absent, Outgoing
 
 
@@ -76,6 +78,10 @@ class Doubt(Outgoing):
     measurement: int | Absent = None
     message: str
 
+    def about(self, measurement: int | None) -> "Doubt":
+        """Return the same doubt of one measurement, or of all."""
+        return Doubt(code=self.code, measurement=measurement, message=self.message)
+
 
 class Spread(Outgoing):
     """A figure over the repetitions of one measurement: arithmetic mean, median, least and largest.
@@ -104,7 +110,8 @@ def spread(values: Sequence[float]) -> Spread | None:
     )
 
 
-class Repetition(Outgoing):
+@dataclass(slots=True)
+class Repetition:
     """One repetition of one operation over all ranks.
 
     Attributes:
@@ -120,6 +127,7 @@ class Repetition(Outgoing):
         mean_rank_seconds: The mean of the ranks' own times.
     """
 
+    # A file may have a million: as a model each would weigh eight times as much.
     gb_per_second: float | Absent = None
     per_second: float | Absent = None
     bytes: int | Absent = None
@@ -176,6 +184,32 @@ class Measurement(Outgoing):
     gb_per_second: Spread | Absent = None
     per_second: Spread | Absent = None
     total_seconds: Spread | Absent = None
+
+
+MOST_MEASUREMENTS = 10_000
+"""Of one document: as many as a dcp-timing document may have operations. An answer has a kilobyte or two of each,
+whatever little the document has of it."""
+MOST_UNSEEN_REPETITIONS = 100_000
+"""Of one document, those of which it tells nothing but how many they were."""
+
+
+def add(made: list[Measurement], new: Measurement) -> None:
+    """Add a measurement to those of a document.
+
+    Raises:
+        UnreadableDocument: `too_many_results`: there are more than `MOST_MEASUREMENTS`.
+    """
+    check_amount(len(made) + 1, "measurements, by run, test and operation", MOST_MEASUREMENTS)
+    made.append(new)
+
+
+def check_amount(count: int, what: str, most: int) -> None:
+    """Raise `too_many_results` where a document has begun to hold more of something than is taken of one."""
+    if count > most:
+        raise UnreadableDocument(
+            "too_many_results",
+            f"The document holds more than {most} {what}; post its runs in several documents.",
+        )
 
 
 ENOUGH_REPETITIONS = 3
@@ -276,7 +310,8 @@ class Record(Outgoing):
         tool: `ior`, `mdtest`, … or, for dcp-timing, its `software.checkpointer`.
         tool_version: As the file says it.
         format: The name of the format in `parsers.FORMATS`.
-        ran_at: When the file says that the run took place, if with a time zone.
+        ran_at: When the file says that the run took place.
+        ran_at_zone_assumed: True where the file's time has no zone and was taken for UTC.
         storage_label: Which storage the file says it measured (dcp-timing).
         run_id: The poster's own name for the run (dcp-timing).
         doubts: What the file itself gives reason to doubt.
@@ -286,6 +321,7 @@ class Record(Outgoing):
     tool_version: str | Absent = None
     format: str
     ran_at: datetime | Absent = None
+    ran_at_zone_assumed: bool | Absent = None
     storage_label: str | Absent = None
     run_id: str | Absent = None
     measurements: list[Measurement] | Absent = None

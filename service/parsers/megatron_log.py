@@ -37,13 +37,13 @@ _TIMER = re.compile(
     r"(?:\((?P<min>[^,()]+),(?P<max>[^()]+)\)|(?P<only>[^\s()]+)|(?P<ranks>)$)"
 )
 _HEAD = re.compile(r"(?<![\w-])(?:save|load)-checkpoint\s*\.*\s*:")
-_RANK = re.compile(r"^(?:\W|\d+:)*rank\s+(?P<rank>\d{1,7}):\s*(?P<time>\S+)\s*$")
-_SAVING = re.compile(r"(?:\bsaving|scheduled an async) checkpoint (?:save )?at iteration\s+(\d{1,9})")
-_SAVED = re.compile(r"successfully saved checkpoint (?:from|at) iteration\s+(\d{1,9})")
-_LOADED = re.compile(r"successfully loaded checkpoint.*\bat iteration\s+(\d{1,9})")
+_RANK = re.compile(r"^(?:\W|[0-9]+:)*rank\s+(?P<rank>[0-9]{1,7}):\s*(?P<time>\S+)\s*$")
+_SAVING = re.compile(r"(?:\bsaving|scheduled an async) checkpoint (?:save )?at iteration\s+([0-9]{1,9})")
+_SAVED = re.compile(r"successfully saved checkpoint (?:from|at) iteration\s+([0-9]{1,9})")
+_LOADED = re.compile(r"successfully loaded checkpoint.*\bat iteration\s+([0-9]{1,9})")
 _NOTHING_LOADED = re.compile(r"will not load any checkpoints")
 _ASYNC_ARGUMENT = re.compile(r"\basync_save\s*\.{2,}\s*(True|False)\b")
-_WORLD_ARGUMENT = re.compile(r"\bworld_size\s*\.{2,}\s*(\d{1,8})\b")
+_WORLD_ARGUMENT = re.compile(r"\bworld_size\s*\.{2,}\s*([0-9]{1,8})\b")
 _SCHEDULED = re.compile(r"scheduled an async checkpoint save")
 
 

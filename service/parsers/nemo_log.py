@@ -34,7 +34,7 @@ _LINE = re.compile(
     r"(?:Save duration|Time spent in load_checkpoint)\s*:\s*(?P<duration>\S+?)s(?![A-Za-z0-9.])"
 )
 _HEAD = re.compile(r"Global Checkpoint (?:Save|Load)\s*:\s*Rank")
-_SCHEDULED = re.compile(r"Scheduled async checkpoint save for|Async checkpoint save for step \d+")
+_SCHEDULED = re.compile(r"Scheduled async checkpoint save for|Async checkpoint save for step [0-9]+")
 
 MAX_RANK = 9_999_999
 MAX_STEP = 1_000_000_000

@@ -43,9 +43,9 @@ _BEGUN = re.compile(
     r"(?:Saving|Staging) the checkpoint|Saving a (?:full|model)|Loading (?:the |\w+ )?checkpoint"
 )
 _LOADED_FROM = re.compile(r"Loading (?:the |\w+ )?checkpoint from (?P<path>\S+?)\.?(?:\s|$)")
-_RANK = re.compile(r"\[[A-Za-z_]{1,20}(\d{1,7})\]:")  # torchrun puts the role before the rank
-_STEP = re.compile(r"\bstep:\s*(\d{1,9})\b")
-_LAST_STEP = re.compile(r"\bat last step, step (\d{1,9})\b")
+_RANK = re.compile(r"\[[A-Za-z_]{1,20}([0-9]{1,7})\]:")  # torchrun puts the role before the rank
+_STEP = re.compile(r"\bstep:\s*([0-9]{1,9})\b")
+_LAST_STEP = re.compile(r"\bat last step, step ([0-9]{1,9})\b")
 
 SAVED_AT_ONCE_SECONDS = 1.0
 """A save begins right after its step's line; one that begins later may be of a step that has no line."""

@@ -10,6 +10,14 @@ from service.parsers.document import Document
 _HEAD = 64_000
 """Characters that are looked at: what a file is shows early."""
 
+
+def _converted(whose: str, trainer: str) -> str:
+    return (
+        f"it looks like {whose}, which no benchmark wrote; make it a document with "
+        f"`stallbudget convert {trainer} FILE…` and post that"
+    )
+
+
 _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
     (re.compile(pattern, re.MULTILINE), clause)
     for pattern, clause in (
@@ -22,7 +30,7 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "it looks like mdtest's details by rank, which do not say what was run; post what mdtest printed",
         ),
         (
-            r"^\s{0,20}SUMMARY(?: rate| time)?(?: \(in .{1,20}\))?: \(of \d",
+            r"^\s{0,20}SUMMARY(?: rate| time)?(?: \(in .{1,20}\))?: \(of [0-9]",
             "it looks like a part of mdtest's output without the line `mdtest-… was launched with …` that begins "
             "it; post the whole",
         ),
@@ -31,9 +39,23 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "it looks like a configuration or the result.txt of IO500; post its result_summary.txt",
         ),
         (
-            r'"(?:save|load)_ckpt\d{1,9}"\s?:',
-            "it looks like one rank's times of a DLIO run; post the summary.json beside it, or convert the run to "
-            "dcp-timing",
+            r'"(?:save|load)_ckpt[0-9]{1,9}"\s?:',
+            "it looks like one rank's times of a DLIO run; post the summary.json beside it, or make all its files one "
+            "document with `stallbudget convert dlio FILE…`",
+        ),
+        (r"Global Checkpoint (?:Save|Load)\s{0,9}:", _converted("a log of NeMo", "nemo")),
+        (
+            r"\[titan\]|(?:Finished saving|Finished loading|Finished staging|Saving|Loading) the checkpoint",
+            _converted("a log of torchtitan", "torchtitan"),
+        ),
+        (r"^\s{0,80}(?:save|load)-checkpoint \.{3}", _converted("Megatron-LM's timers", "megatron")),
+        (
+            r"[\"']func_name[\"']: {0,4}[\"'](?:save|load|async_save|write_data|read_data|stage_state_dict)",
+            _converted("a log of torch's DCP logger", "torch-dcp-log"),
+        ),
+        (
+            r'"(?:corrected_save_durations_s|throughput_mibs)"\s?:',
+            _converted("a result of s3torchbenchmarking", "s3torchbenchmarking"),
         ),
         (
             r"^OPERATION\s{1,20}RESULT TYPE",
@@ -48,7 +70,7 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "it looks like a part of fio's JSON; post the whole document, as --output-format=json wrote it",
         ),
         (
-            r"^(?:\S{1,80}: \(g=\d|fio-\d|\d;fio-\d|\S{1,80}: \(groupid=\d|Run status group \d)",
+            r"^(?:\S{1,80}: \(g=[0-9]|fio-[0-9]|[0-9];fio-[0-9]|\S{1,80}: \(groupid=[0-9]|Run status group [0-9])",
             "it looks like fio's text or terse output; run fio with --output-format=json and post that",
         ),
         (
@@ -61,7 +83,7 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
             "Parallel I/O` that begins it; post the whole",
         ),
         (
-            r"^(?:ior )?ERROR: .{0,400}\(\w{1,40}\.c:\d",
+            r"^(?:ior )?ERROR: .{0,400}\(\w{1,40}\.c:[0-9]",
             "it looks like an IOR run that ended with an error before it measured anything; cure that first",
         ),
         (
@@ -78,6 +100,10 @@ _KINDS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 
 
+_PREFIXED = re.compile(r"\s{0,99}\[[0-9]+(?:,[0-9]+)?\](?:<|:| )")
+"""A line as `mpirun --tag-output` begins it."""
+
+
 def looks_like(document: Document) -> str:
     """Return a clause on what the document seems to be, and what to do about it."""
     head = document.text[:_HEAD]
@@ -90,7 +116,12 @@ def looks_like(document: Document) -> str:
     if isinstance(value, list):
         return "it is a JSON list, which no known benchmark writes; post the tool's own object"
     fault = document.json_fault
-    if fault is not None and head.lstrip()[:1] in ("{", "["):
+    # Many logs begin each line with [something].
+    if (
+        fault is not None
+        and re.match(r"\s{0,99}(?:\{|\[\s{0,99}[\[\]{\"0-9-])", head)
+        and not _PREFIXED.match(head)
+    ):
         place = "" if fault.line is None else f" from line {fault.line} on"
         return f"it begins as JSON and cannot be read{place}; post it whole"
     return "it looks like plain text without a benchmark's results"

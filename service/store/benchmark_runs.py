@@ -7,19 +7,18 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 from sqlalchemy import ColumnElement, Connection, Row, func, select, tuple_
 from sqlalchemy.exc import IntegrityError
 
 from service.errors import DatabaseUnavailable, NotFound, RunIdTaken, UnreadableDocument
-from service.parsers.measurement import DcpOp, DcpOperation, DcpSummary, Doubt, Measurement
-from service.parsers.run import BenchmarkRun, Condition
+from service.parsers.run import BenchmarkRun
 from service.store import scenarios
 from service.store.database import insert_unless_present
 from service.store.page import Page, Position
 from service.store.tables import benchmark_documents, benchmark_runs, in_utc
 
-RECORD_FIELDS = {"measurements", "operations", "summary", "doubts"}
+RECORD_FIELDS = {"measurements", "operations", "summary", "doubts", "ran_at_zone_assumed"}
 """What of a run is kept as JSON; each other field has a column."""
 
 
@@ -178,6 +177,18 @@ def newest_label(transaction: Connection, *, scenario_id: UUID, period: Period =
     return label
 
 
+def count_by_label(transaction: Connection, *, scenario_id: UUID) -> dict[str | None, int]:
+    """Return how many runs a scenario has on each storage, by label; None for those without one."""
+    label = benchmark_runs.c.storage_label
+    rows = transaction.execute(
+        select(label, func.count())
+        .where(benchmark_runs.c.scenario_id == scenario_id)
+        .group_by(label)
+        .order_by(label)
+    )
+    return {row[0]: row[1] for row in rows}
+
+
 def for_judgement(
     transaction: Connection, *, scenario_id: UUID, storage_label: str | None, period: Period = ALWAYS
 ) -> list[BenchmarkRun]:
@@ -254,14 +265,16 @@ def as_row(run: BenchmarkRun) -> dict[str, Any]:
     return {**values, "conditions": _json(values["conditions"]), "record": _json(record)}
 
 
-class _Kept(BaseModel):
-    """What of a run is kept as JSON, to be read without a detour by dictionaries: a judgement reads thousands."""
-
-    conditions: list[Condition]
-    measurements: list[Measurement] | None = None
-    operations: list[DcpOperation] | None = None
-    summary: dict[DcpOp, DcpSummary] | None = None
-    doubts: list[Doubt]
+_Kept: type[BaseModel] = create_model(
+    "_Kept",
+    __base__=BaseModel,
+    **{  # type: ignore[call-overload]
+        name: (field.annotation, field)
+        for name, field in BenchmarkRun.model_fields.items()
+        if name in RECORD_FIELDS or name == "conditions"
+    },
+)
+"""What of a run is kept as JSON, to be read without a detour by dictionaries: a judgement reads thousands."""
 
 
 def _run(row: Row[Any]) -> BenchmarkRun:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
 
 import service
 from service.errors import DatabaseUnavailable
@@ -36,6 +37,13 @@ def upgrade(database: Database, *, revision: str = "head") -> None:
         except CommandError as error:
             raise DatabaseUnavailable(
                 f"The database is not one that this version can migrate: {error}."
+            ) from error
+        except DBAPIError as error:
+            if "already exists" not in str(error.orig):
+                raise
+            raise DatabaseUnavailable(
+                "The database has tables of our names that our migrations did not make; name an empty one: "
+                f"{error.orig}."
             ) from error
 
 

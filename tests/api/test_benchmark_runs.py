@@ -363,3 +363,21 @@ def test_the_relatives_of_ior_and_dcp_are_taken_and_judged(
     report = client.get(f"/v1/scenarios/{scenario['id']}/gap-report")
     assert report.status_code == 200
     assert nulls(run) == nulls(report.json()) == []
+
+
+def test_a_file_from_the_future_is_not_the_newest_for_good(client: TestClient) -> None:
+    scenario = store(client)
+    ahead = IOR_JSON.replace(b"2026", b"2099")
+    run = stored_run(client, scenario, ahead)
+    assert "ran_at" not in run
+    assert "ran_at_zone_assumed" not in run
+
+
+def test_the_files_own_time_orders_runs_and_the_posters_word_goes_before_it(client: TestClient) -> None:
+    scenario = store(client)
+    run = stored_run(client, scenario)
+    assert run["ran_at"].startswith("2026-11-29T")
+    assert run["ran_at_zone_assumed"] is True
+    stated = stored_run(client, scenario, IOR_JSON + b"\n", ran_at="2026-11-28T10:00:00Z")
+    assert stated["ran_at"] == "2026-11-28T10:00:00Z"
+    assert "ran_at_zone_assumed" not in stated

@@ -229,6 +229,19 @@ def test_a_report_can_be_about_a_time(client: TestClient) -> None:
     assert _report(client, made, ran_from="2026-02-01T00:00:00Z", storage_label="old")["runs_considered"] == 0
 
 
+def test_a_report_names_the_storages_whose_runs_it_leaves_out(client: TestClient) -> None:
+    scenario = store(client)
+    stored_run(client, scenario)
+    stored_run(client, scenario, IOR_JSON + b"\n", storage_label="pfs-a")
+    stored_run(client, scenario, IOR_JSON + b"\n\n", storage_label="pfs-a")
+    report = client.get(f"/v1/scenarios/{scenario['id']}/gap-report?storage_label=mistyped").json()
+    assert sorted(report["storages"], key=lambda each: each["runs"]) == [
+        {"runs": 1},
+        {"storage_label": "pfs-a", "runs": 2},
+    ]
+    assert report["runs_considered"] == 0
+
+
 # The checklist
 
 
@@ -422,4 +435,4 @@ def test_many_runs_cost_as_few_queries_as_a_few(application: FastAPI, client: Te
             if resource != "gap-report-comparison":
                 assert answer.json()["runs_considered"] == runs
         event.remove(database.engine, "before_cursor_execute", keep)
-    assert counts == {10: [3, 2, 3, 4, 3], 1000: [3, 2, 3, 4, 3], 10_000: [3]}
+    assert counts == {10: [4, 3, 3, 4, 3], 1000: [4, 3, 3, 4, 3], 10_000: [4]}

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from service import errors
 from service.api.problems import KIND_OF_ERROR, KINDS, MAX_ERRORS
-from tests.api.asking import IOR_JSON, NOWHERE, SYNC, places, problem, store, stored_run
+from tests.api.asking import IOR_JSON, NOWHERE, SYNC, Json, places, problem, store, stored_run
 
 ALLOWED = {
     "/v1/sizings": "POST",
@@ -160,3 +160,37 @@ def test_a_long_name_is_not_repeated_in_full(stateless: TestClient) -> None:
     body = problem(answer, 422, "invalid-request")
     assert places(body) == [("#/" + "a" * 200, "unknown_field")]
     assert len(answer.content) < 2000
+
+
+@pytest.mark.parametrize(
+    ("changes", "pointers"),
+    [
+        (
+            {
+                "shards": {"writers": 20000},
+                "save": {"mode": "sync", "blocking_seconds": 700},
+                "prices": {"gpu_hour_usd": "x"},
+            },
+            {"#/shards/writers", "#/save/blocking_seconds", "#/prices/gpu_hour_usd"},
+        ),
+        (
+            {"cluster": {"gpus": 16384, "gpu_preset": "nope", "gpus_per_node": 0, "foo": 1}},
+            {"#/cluster/gpu_preset", "#/cluster/gpus_per_node", "#/cluster/foo"},
+        ),
+        (
+            {"failures": {"mtbf_gpus": 3, "observed_failures": 0, "x": 1}},
+            {"#/failures/x", "#/failures/mtbf_gpus", "#/failures/observed_failures"},
+        ),
+        ({"model": {"preset": 3}}, {"#/model/preset"}),
+        ({"restart": {"seconds": "soon"}}, {"#/restart/seconds"}),
+        ({"interval": {"rule": "fixed", "seconds": -1}}, {"#/interval/seconds"}),
+        ({"failures": {"mtbf_hours": "x"}}, {"#/failures/mtbf_hours"}),
+    ],
+)
+def test_contradictions_are_told_beside_fields_that_are_wrong_by_themselves(
+    stateless: TestClient, changes: Json, pointers: set[str]
+) -> None:
+    answer = stateless.post("/v1/sizings", json={**SYNC, **changes})
+    told = {pointer for pointer, _ in places(problem(answer, 422, "invalid-request"))}
+    assert told >= pointers
+    assert {pointer.split("/")[1] for pointer in told} == set(changes)

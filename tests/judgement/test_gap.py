@@ -727,3 +727,17 @@ def test_a_save_whose_bytes_are_known_by_the_checkpoint_alone_has_its_load() -> 
     for operation, status in ((save, Status.MET), (bare, Status.NOT_COMPARABLE)):
         target = target_of(report_on(scenario(), run(operations=[operation])), TargetId.BLOCKING_SECONDS)
         assert (target.status, target.measured) == (status, 50.0)
+
+
+def test_a_create_rate_that_is_flattered_says_so_and_not_that_it_is_a_size() -> None:
+    unsynced = [doubt(DoubtCode.NO_FSYNC, measurement=0)]
+    report = report_on(scenario(), run(measurements=[mdtest(10_000.0, nodes=2)], doubts=unsynced))
+    target = target_of(report, TargetId.FILE_CREATE_RATE)
+    assert target.status is Status.NOT_COMPARABLE
+    assert "can only be worse" in target.reason
+
+
+def test_doubts_are_looked_up_by_measurement_and_keep_the_order_of_the_run() -> None:
+    about = [doubt(DoubtCode.WIDE_SPREAD, 1), doubt(DoubtCode.FEW_REPETITIONS), doubt(DoubtCode.STRAGGLER, 0)]
+    report = report_on(scenario(), run(measurements=[ior(90.0, nodes=16), ior(99.0)], doubts=about))
+    assert codes(target_of(report, WRITE)) == [DoubtCode.WIDE_SPREAD, DoubtCode.FEW_REPETITIONS]

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,7 +53,7 @@ def test_both_formats_of_one_run_agree_within_the_digits(entry: Entry) -> None:
         figures = {"repetitions", "gb_per_second"}
         assert one.model_dump(exclude=figures) == other.model_dump(exclude=figures)
         (rough,), (exact,) = one.repetitions, other.repetitions
-        assert rough.model_dump(exclude={"gb_per_second"}) == exact.model_dump(exclude={"gb_per_second"})
+        assert replace(rough, gb_per_second=None) == replace(exact, gb_per_second=None)
         if exact.gb_per_second is not None:
             assert rough.gb_per_second is not None
             assert 0 <= exact.gb_per_second - rough.gb_per_second < MIB / 1e9

@@ -1,14 +1,15 @@
 """The register of formats: recognition by content, and what is said of documents that are none of them."""
 
-import random
 import sys
 from collections.abc import Callable
 from types import FrameType
 
 import pytest
 
+from service import parsers
 from service.errors import UnreadableDocument
-from service.parsers import FORMATS, read
+from service.parsers import FORMATS, Document, Format, read
+from service.parsers.measurement import DoubtCode, Measurement, Operation, Record, Repetition, spread
 from tests.parsers.manifest import DATA, Entry, content, entries, outcome, refused
 
 NAMES = {
@@ -19,11 +20,37 @@ NAMES = {
     "mdtest-text": "mdtest-text",
     "io500-summary": "io500-summary",
 }
-MUTATIONS_PER_FILE = 45
 
 
 def test_every_format_has_its_own_name() -> None:
     assert len({each.name for each in FORMATS}) == len(FORMATS)
+
+
+def test_a_format_is_one_file_and_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def recognises(document: Document) -> bool:
+        return document.text.startswith("toy ")
+
+    def parse_toy(document: Document) -> Record:
+        rate = float(document.text.split()[1])
+        return Record(
+            tool="toy",
+            format="toy-text",
+            measurements=[
+                Measurement(
+                    operation=Operation.WRITE,
+                    repetitions=[Repetition(gb_per_second=rate)],
+                    gb_per_second=spread([rate]),
+                )
+            ],
+            doubts=[],
+        )
+
+    monkeypatch.setattr(parsers, "FORMATS", (*FORMATS, Format("toy-text", recognises, parse_toy)))
+    assert parsers.parse(b"toy 1.5\n").format == "toy-text"
+    assert "toy-text" in refused(b"no toy").detail
+    assert {each.code for each in parsers.parse(b"toy 1.5\nSTARTING ENVIRON LOOP\n").doubts} == {
+        DoubtCode.ENVIRONMENT_REMOVED
+    }
 
 
 @pytest.mark.parametrize("entry", [entry for format in NAMES for entry in entries(format)])
@@ -72,55 +99,6 @@ def test_an_unknown_document_is_told_what_it_looks_like_and_what_is_accepted(tex
     assert "ior-json" in error.detail
 
 
-def _cut(data: bytes, rng: random.Random) -> bytes:
-    start, end = sorted(rng.sample(range(len(data) + 1), 2))
-    return data[start:end] if rng.random() < 0.5 else data[:start] + data[end:]
-
-
-def _flip(data: bytes, rng: random.Random) -> bytes:
-    made = bytearray(data)
-    for _ in range(rng.randint(1, 8)):
-        made[rng.randrange(len(made))] = rng.choice(b'09.-e",{}[]:\n\r\x00\xffnA ')
-    return bytes(made)
-
-
-def _lines(data: bytes, rng: random.Random) -> bytes:
-    lines = data.split(b"\n")
-    one, other = rng.randrange(len(lines)), rng.randrange(len(lines))
-    match rng.randrange(3):
-        case 0:
-            lines[one], lines[other] = lines[other], lines[one]
-        case 1:
-            lines.insert(other, lines[one])
-        case _:
-            del lines[one]
-    return b"\n".join(lines)
-
-
-FILES = sorted(path for path in DATA.iterdir() if path.name != "MANIFEST.json" and path.stat().st_size)
-
-
-def _splice(data: bytes, rng: random.Random) -> bytes:
-    other = rng.choice(FILES).read_bytes()
-    return data[: rng.randrange(len(data) + 1)] + other[rng.randrange(len(other) + 1) :]
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_a_damaged_file_is_read_or_refused_and_nothing_else(path: object) -> None:
-    name = str(path).rpartition("/")[2]
-    rng = random.Random(name)  # noqa: S311 - the same mutations each time
-    kinds: tuple[Callable[[bytes, random.Random], bytes], ...] = (_cut, _flip, _lines, _splice)
-    for at in range(MUTATIONS_PER_FILE):
-        data = kinds[at % len(kinds)](content(name), rng)
-        made = outcome(data)
-        if isinstance(made, UnreadableDocument):
-            assert made.detail
-            continue
-        for each in made.measurements or []:
-            assert each.repetitions
-            assert all((repetition.gb_per_second or 1) > 0 for repetition in each.repetitions)
-
-
 def _calls(data: bytes) -> int:
     """Return how many functions, Python's and C's, it takes to read a document."""
     calls = 0
@@ -146,6 +124,14 @@ def _tests(count: int) -> bytes:
     return (head + "".join(f"TestID              : {at}\n{test}" for at in range(count)) + end).encode()
 
 
+def _between(lines: bytes) -> bytes:
+    """Return a text output of IOR with lines put among its options."""
+    before, heading, after = content("ior-4.0-posix-fpp-2nodes-write-read-3reps.txt").partition(
+        b"Options: \n"
+    )
+    return before + heading + lines + after
+
+
 @pytest.mark.parametrize(
     "made",
     [
@@ -156,12 +142,93 @@ def _tests(count: int) -> bytes:
         lambda count: content("ior-4.0-rank-details.csv") * count,
         lambda count: content("mdtest-4.0-dirs-and-files.txt") * count,
         lambda count: content("io500-sc25dev-debug-result_summary.txt") * count,
+        lambda count: content("elbencho-3.1-dirs-fpp-write-read-delete.json") * count,
+        lambda count: content("elbencho-3.1-dirs-fpp-write-read-delete.csv") * count,
+        lambda count: content("fio-3.33-seqwrite-4jobs-group.json") * count,
+        lambda count: _between(b"WARNING: a file is there\n" * 30 * count),
+        lambda count: _between(b"key : value\n" * 30 * count),
+        lambda count: _between(b"x\n" * 100 * count),
+        lambda count: _between(b"Test 0: Iter=0, Task=1, Time=12.5, write open start\n" * 30 * count),
+        lambda count: _between(b"STARTING ENVIRON LOOP\n" + b"A=b\n" * 50 * count),
+        lambda count: _between(b"ENDING ENVIRON LOOP\n" * 30 * count),
+        lambda count: content("ior-4.0-existing-file-warnings.json") * count,
+        lambda count: b"x\n" * 100 * count + content("fio-3.33-seqwrite-4jobs-group.json"),
     ],
-    ids=["tests", "runs", "json", "csv", "rank-csv", "mdtest", "io500"],
+    ids=[
+        *(
+            "tests",
+            "runs",
+            "json",
+            "csv",
+            "rank-csv",
+            "mdtest",
+            "io500",
+            "elbencho-json",
+            "elbencho-csv",
+            "fio",
+        ),
+        *(
+            "warnings",
+            "options",
+            "tiny lines",
+            "rank times",
+            "dump",
+            "ends of dumps",
+            "mixed json",
+            "text and fio",
+        ),
+    ],
 )
 def test_cost_grows_as_the_size_does(made: Callable[[int], bytes]) -> None:
     few, many = _calls(made(10)), _calls(made(80))
     assert many < 8.5 * few
+
+
+@pytest.mark.parametrize(
+    ("document", "what"),
+    [
+        (b"IOR-4.0.0: MPI Coordinated Test of Parallel I/O\n" * 20_000, "runs"),
+        (b"IOR-4.0.0: MPI Coordinated Test of Parallel I/O\n" + b"".join(b"TestID : %d\n" % at for at in range(20_000)),
+         "tests"),
+        (content("mdtest-4.0-files-only-3iters.txt").replace(b"of 3 iterations", b"of 99999 iterations") * 2,
+         "iterations"),
+        (content("ior-2.10-posix-fpp-write-read-3reps.txt").replace(b" = 3\n", b" = 9999\n") * 12, "repetitions"),
+        (content("io500-sc25dev-debug-result_summary.txt") * 1000, "measurements"),
+        (content("elbencho-3.1-manyfiles-create.json") * 12_000, "measurements"),
+        (b"IO500 version io500\n" * 20_000, "runs"),
+    ],
+)  # fmt: skip
+def test_a_little_text_cannot_ask_for_much(document: bytes, what: str) -> None:
+    error = refused(document)
+    assert error.code == "too_many_results"
+    assert what in error.detail
+
+
+@pytest.mark.parametrize(
+    "tool", ["mdtest-4.0-files-only-3iters.txt", "io500-sc25dev-debug-result_summary.txt"]
+)
+def test_a_log_of_two_tools_is_refused(tool: str) -> None:
+    for data in (
+        content("ior-4.0-joblog-prologue-epilogue.txt") + content(tool),
+        content(tool) + content("ior-4.0-posix-fpp-2nodes-write-read-3reps.txt"),
+    ):
+        error = refused(data)
+        assert error.code == "mixed_formats"
+        assert "ior-text" in error.detail
+
+
+@pytest.mark.parametrize("digits", ["\u0661\u0662", "\uff11\uff12", "\u00b2"])
+def test_digits_of_other_scripts_are_no_number(digits: str) -> None:
+    for name, number in (
+        ("ior-4.0-posix-fpp-2nodes-write-read-3reps.txt", b"58.15 "),
+        ("ior-4.0-posix-fpp-write-read-3reps.csv", b"1745.6908"),
+        ("mdtest-4.0-files-only-3iters.txt", b"14341.952"),
+    ):
+        data = content(name)
+        assert number in data
+        made = outcome(data.replace(number, digits.encode() + number[1:], 1))
+        assert isinstance(made, UnreadableDocument)
+        assert made.code == "bad_number"
 
 
 @pytest.mark.parametrize(
@@ -170,7 +237,16 @@ def test_cost_grows_as_the_size_does(made: Callable[[int], bytes]) -> None:
         *(" ", "0", '"', "\\", "{", "[", '"Command line": ', ', "Path": "', "IOR-4", "1,"),
         *("mdtest-4 was launched with ", "V-1: Rank 1 ", "File read ", "WARNING: unable to read ", "'-F' "),
         *("[RESULT] ", "[RESULT] ior-easy-write 1", "IO500 version "),
-        *('"save_checkpoint_io_mean_GB_per_second" : ', "NaN,"),
+        *(
+            '"save_checkpoint_io_mean_GB_per_second" : ',
+            "NaN,",
+            "a",
+            "a'b' ",
+            "\\a",
+            "Command line : ior ",
+            '"a" ',
+        ),
+        *("ENDING ENVIRON LOOP", "1e", "9", "0.", '"fio version" : ', '{"phase_type"', "[1,0]<stdout>:"),
     ],
 )
 def test_a_line_without_end_is_read_or_refused_soon(unit: str) -> None:
@@ -182,7 +258,32 @@ def test_a_line_without_end_is_read_or_refused_soon(unit: str) -> None:
         content("ior-4.0-killed-mid-run.json") + b'\n"',
         content("mdtest-4.0-killed.txt"),
         content("mdtest-4.0-killed.txt").partition(b"mdtest '-F'")[0],
+        content("ior-4.0-killed-mid-run.txt").partition(b"ior -a")[0],
         content("io500-sc25dev-debug-result_summary.txt"),
         b'{"num_accelerators": 2, "metric": {',
     ):
         outcome(before + long)
+
+
+@pytest.mark.parametrize(
+    ("name", "trainer"),
+    [
+        ("nemo-style.log", "nemo"),
+        ("torchtitan-style.log", "torchtitan"),
+        ("torchtitan-style-2024-to-2026-05.log", "torchtitan"),
+        ("megatron-timers-style.log", "megatron"),
+        ("dcp-logger.w2_sync.rank0.jsonl", "torch-dcp-log"),
+        ("s3torchbenchmarking-style.job_results.json", "s3torchbenchmarking"),
+        ("dlio-both.0_per_epoch_stats.json", "dlio"),
+    ],
+)
+def test_what_a_trainer_printed_is_told_how_to_become_a_document(name: str, trainer: str) -> None:
+    error = refused((DATA.parent / "dcp" / "foreign" / name).read_bytes())
+    assert error.code == "unknown_format"
+    assert f"`stallbudget convert {trainer} FILE…`" in error.detail
+
+
+def test_a_log_whose_lines_begin_with_a_bracket_is_not_called_json() -> None:
+    assert (
+        "JSON" not in refused(b"[1,0]<stdout>: hello\n[1,0]<stdout>: world\n").detail.split("; accepted")[0]
+    )

@@ -450,3 +450,10 @@ def test_a_table_of_nan_alone_has_no_results() -> None:
     data = re.sub(rb"(?m)^(write|read) +[\d.]+ +[\d.]+ +[\d.]+", rb"\1 nan nan nan", content(OLD))
     assert refused(data).code == "no_results"
     assert refused(data.replace(b"nan", b"0.00")).code == "bad_number"
+
+
+def test_a_row_without_its_total_hides_no_long_save() -> None:
+    text = content("ior-4.0-posix-fpp-write-read-2reps.txt").decode()
+    changed = re.sub(r"(?m)^(write\s+75\.91 .*?)3\.37(\s+0\s*)$", r"\g<1>0.000000\2", text)
+    assert changed != text
+    assert refused(changed.encode()).code == "inconsistent_row"

@@ -154,3 +154,12 @@ def test_the_migrations_are_found_beside_the_package_or_in_it(
     assert migrate.folder() == tmp_path / "migrations"
     (package / "migrations").mkdir()
     assert migrate.folder() == package / "migrations"
+
+
+def test_a_database_with_strange_tables_of_our_names_is_refused_in_a_sentence(
+    empty_database: Database,
+) -> None:
+    with empty_database.begin() as transaction:
+        transaction.execute(text("CREATE TABLE scenarios (x INTEGER)"))
+    with pytest.raises(DatabaseUnavailable, match="did not make"):
+        migrate.upgrade(empty_database)
