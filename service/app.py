@@ -16,6 +16,7 @@ from service.api import (
     presets,
     problems,
     scenarios,
+    series,
     sizings,
     test_plans,
 )
@@ -59,6 +60,7 @@ def create_app(settings: Settings) -> FastAPI:
         benchmark_runs,
         test_plans,
         gap_reports,
+        series,
         explanations,
         operations,
     ):

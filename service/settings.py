@@ -36,6 +36,8 @@ class Settings(BaseSettings):
     """From which fraction of the scenario's nodes on a run counts as one at full scale."""
     full_scale_high_fraction: float = Field(default=1.05, ge=1, le=10, allow_inf_nan=False)
     """Up to which fraction of the scenario's nodes a run counts as one at full scale."""
+    restore_drill_days: float = Field(default=30, gt=0, le=36_500, allow_inf_nan=False)
+    """For how many days a read that was measured is proof that a restart can load. [d]"""
     pool_size: int = Field(default=10, ge=1, le=100)
     """Database connections of one process, and threads that handle its requests."""
 

@@ -43,12 +43,14 @@ def instant(value: object) -> object:
     return value
 
 
+LABEL_PATTERN = r"^[^\x00-\x1f\x7f]+$"
+"""No control characters."""
 StorageLabel = Annotated[
     str | None,
     Query(
         min_length=1,
         max_length=128,
-        pattern=r"^[^\x00-\x1f\x7f]+$",
+        pattern=LABEL_PATTERN,
         description="Which storage was measured.",
     ),
 ]

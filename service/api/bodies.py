@@ -1,7 +1,7 @@
 """Reading bodies and the rest of the request by the rules: bounded, strict JSON, known parameters, known `Accept`."""
 
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any
 
 from fastapi import Request, Response
@@ -218,6 +218,13 @@ def _check_accept(request: Request, produced: list[str]) -> None:
             f"This path answers {', '.join(produced)}; the Accept header asks for none of them.",
             Fault("Accept", "not_acceptable", f"Leave it out, or ask for {' or '.join(produced)}."),
         )
+
+
+def preferred(accept: str | None, media_types: Sequence[str]) -> str:
+    """Return the media type that an Accept header prefers; of equals the first, which is the default too."""
+    if not accept:
+        return media_types[0]
+    return max(media_types, key=lambda media_type: accepts(accept, media_type))
 
 
 def accepts(accept: str, media_type: str) -> float:

@@ -12,7 +12,7 @@ from service.api.dependencies import ID
 from service.api.problems import MAX_ERRORS, Refused, summary
 from service.errors import Fault
 from service.judgement.evidence import Statistic
-from service.judgement.gap import newest_label
+from service.judgement.gap import newest_label as newest_label_of
 from service.judgement.report import EvidenceChoice
 from service.parsers.run import BenchmarkRun, Condition
 from service.store import benchmark_runs
@@ -69,7 +69,19 @@ async def _choice(
     )
 
 
+async def _choice_of_all(
+    statistic: StatisticQuery = Statistic.MEAN,
+    time_statistic: TimeStatisticQuery = Statistic.MAX,
+    conditions: ConditionsQuery = None,
+    ran_from: RanFrom = None,
+    ran_before: RanBefore = None,
+) -> EvidenceChoice:
+    return await _choice(statistic, time_statistic, conditions, None, ran_from, ran_before)
+
+
 UseChoice = Annotated[EvidenceChoice, Depends(_choice)]
+UseChoiceOfAll = Annotated[EvidenceChoice, Depends(_choice_of_all)]
+"""The same without naming runs, for what is made of several sets of them."""
 
 
 def gather(
@@ -86,13 +98,13 @@ def gather(
     Raises:
         Refused: A run was named that the scenario has not, or that is of another storage or time.
     """
-    period = Period(choice.ran_from, choice.ran_before)
     if choice.run_ids is None:
         if storage_label is None:
-            storage_label = benchmark_runs.newest_label(transaction, scenario_id=scenario_id, period=period)
-        return storage_label, benchmark_runs.for_judgement(
-            transaction, scenario_id=scenario_id, storage_label=storage_label, period=period
+            storage_label = newest_label(transaction, scenario_id=scenario_id, choice=choice)
+        return storage_label, chosen_runs(
+            transaction, scenario_id=scenario_id, storage_label=storage_label, choice=choice
         )
+    period = _period(choice)
     found = benchmark_runs.named(transaction, scenario_id=scenario_id, ids=choice.run_ids, period=period)
     known = {run.id for run in found}
     where = "" if period == benchmark_runs.ALWAYS else " in that time"
@@ -101,7 +113,7 @@ def gather(
         for run_id in choice.run_ids
         if run_id not in known
     ]
-    label = storage_label if storage_label is not None else newest_label(found)
+    label = storage_label if storage_label is not None else newest_label_of(found)
     faults += [
         Fault(
             "runs",
@@ -115,6 +127,24 @@ def gather(
     if faults:
         raise Refused("invalid-request", summary(faults), *faults[:MAX_ERRORS])
     return label, found
+
+
+def newest_label(transaction: Connection, *, scenario_id: UUID, choice: EvidenceChoice) -> str | None:
+    """Return the storage label of the newest run in the chosen time, if there is one and it has one."""
+    return benchmark_runs.newest_label(transaction, scenario_id=scenario_id, period=_period(choice))
+
+
+def chosen_runs(
+    transaction: Connection, *, scenario_id: UUID, storage_label: str | None, choice: EvidenceChoice
+) -> list[BenchmarkRun]:
+    """Return the runs on a storage in the chosen time; None stands for those without a label."""
+    return benchmark_runs.for_judgement(
+        transaction, scenario_id=scenario_id, storage_label=storage_label, period=_period(choice)
+    )
+
+
+def _period(choice: EvidenceChoice) -> Period:
+    return Period(choice.ran_from, choice.ran_before)
 
 
 def _storage(label: str | None) -> str:

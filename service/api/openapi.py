@@ -35,6 +35,7 @@ TAGS = [
     {"name": "benchmark-runs", "description": "What benchmarks wrote, normalised, beside the original."},
     {"name": "test-plans", "description": "The tests that settle a scenario, with their commands."},
     {"name": "gap-reports", "description": "Measured against target, with the consequences."},
+    {"name": "series", "description": "Measured figures over time, and whether they changed."},
     {"name": "explanations", "description": "What problems and doubts mean, and how to cure them."},
 ]
 

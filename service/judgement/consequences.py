@@ -19,6 +19,8 @@ from service.sizing.units import GB
 
 LEAST_SECONDS = 1e-6
 """The shortest time that a spec can state."""
+MOST_SECONDS = 1e100
+"""A longer one is no time: the formulas would leave the numbers there are."""
 
 _DECIDING = frozenset({Status.MISSED, Status.MET, Status.MET_IF_IT_SCALES})
 
@@ -146,7 +148,8 @@ def _alone(target: TargetReport, spec: ScenarioSpec, sizing: Sizing, specified: 
     loaded: _Time | None = None
     match target.id:
         case TargetId.BLOCKING_SECONDS:
-            return replace(specified, blocking=_Time(max(target.measured, LEAST_SECONDS), target))
+            blocking = _timed(target)
+            return replace(specified, blocking=blocking) if blocking is not None else None
         case TargetId.WRITE_BANDWIDTH | TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD:
             written = _transferred(sizing.checkpoint.bytes, target)
         case TargetId.NODE_WRITE_BANDWIDTH:
@@ -154,10 +157,10 @@ def _alone(target: TargetReport, spec: ScenarioSpec, sizing: Sizing, specified: 
         case TargetId.PERSIST_SECONDS:
             written = _timed(target)
         case TargetId.SLOWEST_WRITER_SECONDS:
-            written = _Time(max(saving.seconds, target.measured), target)
+            written = _time(max(saving.seconds, target.measured), target)
         case TargetId.FILE_CREATE_RATE:
             creates = sizing.metadata.creates_per_save / target.measured if target.measured else math.inf
-            written = _Time(max(saving.seconds, creates), target) if math.isfinite(creates) else None
+            written = _time(max(saving.seconds, creates), target)
         case TargetId.READ_BANDWIDTH:
             loaded = _transferred(sizing.read.bytes, target) if sizing.read is not None else None
         case TargetId.NODE_READ_BANDWIDTH:
@@ -171,9 +174,9 @@ def _alone(target: TargetReport, spec: ScenarioSpec, sizing: Sizing, specified: 
         case TargetId.CHECKPOINT_BYTES:
             # At the bandwidths that were specified, more bytes take longer in proportion.
             growth = target.measured / sizing.checkpoint.bytes
-            written = _Time(max(saving.seconds * growth, LEAST_SECONDS), target)
+            written = _time(saving.seconds * growth, target)
             if specified.load is not None:
-                loaded = _Time(max(specified.load.seconds * growth, LEAST_SECONDS), target)
+                loaded = _time(specified.load.seconds * growth, target)
     if written is None and loaded is None:
         return None
     if written is not None:
@@ -321,15 +324,19 @@ def _load(spec: ScenarioSpec, sizing: Sizing, measured: Mapping[TargetId, Target
 def _timed(target: TargetReport | None) -> _Time | None:
     if target is None or target.measured is None:
         return None
-    return _Time(max(target.measured, LEAST_SECONDS), target)
+    return _time(target.measured, target)
+
+
+def _time(seconds: float, target: TargetReport) -> _Time | None:
+    """Return the time that a figure gives, where it is one that the formulas bear."""
+    return _Time(max(seconds, LEAST_SECONDS), target) if seconds <= MOST_SECONDS else None
 
 
 def _transferred(total_bytes: float, target: TargetReport | None) -> _Time | None:
     """Return how long the bytes take at the measured rate, where that is a time at all."""
     if target is None or not target.measured:
         return None
-    seconds = total_bytes / GB / target.measured
-    return _Time(max(seconds, LEAST_SECONDS), target) if math.isfinite(seconds) else None
+    return _time(total_bytes / GB / target.measured, target)
 
 
 def _specified_load_seconds(spec: ScenarioSpec, target_seconds: float) -> float:

@@ -5,6 +5,8 @@ its memory and its contradictions; and the one definition of which doubts flatte
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from service.judgement.evidence import Activity, Figure, Kind
 from service.parsers.measurement import Doubt, DoubtCode
@@ -61,8 +63,32 @@ def placed(run: BenchmarkRun) -> Placed:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Drill:
+    """How lately a restore must have been tried to count as proof.
+
+    Attributes:
+        now: The time of the report.
+        days: For how many days a restore is proof.
+    """
+
+    now: datetime
+    days: float
+
+    def is_over(self, took_place_at: datetime) -> bool:
+        """Whether a restore at that time is proof no longer."""
+        return self.now - took_place_at > timedelta(days=self.days)
+
+
 def of_figure(
-    figure: Figure, stated: Placed, *, kind: Kind, spec: ScenarioSpec, revision: int, largest_shard_bytes: int
+    figure: Figure,
+    stated: Placed,
+    *,
+    kind: Kind,
+    spec: ScenarioSpec,
+    revision: int,
+    largest_shard_bytes: int,
+    drill: Drill | None = None,
 ) -> list[Doubt]:
     """Return what there is to doubt in a figure: the file's own doubts that touch it, then the scenario's.
 
@@ -73,6 +99,7 @@ def of_figure(
         spec: The scenario, for the memory of its nodes.
         revision: The scenario's revision that is judged.
         largest_shard_bytes: Of the scenario. [B]
+        drill: How lately a read must have been tried; without it none is too old.
     """
     near = [each for place in (None, *figure.places) for each in stated.get(place, ())]
     found = [doubt for _, doubt in sorted(near, key=lambda each: each[0]) if _touches(doubt, figure)]
@@ -97,18 +124,26 @@ def of_figure(
                 f"which is at {revision} now: check that it still measures what is asked.",
             )
         )
+    if drill is not None and figure.activity is Activity.READING and drill.is_over(figure.run.took_place_at):
+        found.append(
+            Doubt(
+                code=DoubtCode.STALE,
+                measurement=place,
+                message=f"The read took place on {figure.run.took_place_at:%Y-%m-%d}, more than {drill.days:g} days "
+                "ago: a checkpoint that was not restored lately is a hope. Restore one again.",
+            )
+        )
     return found
 
 
-def runs_disagree(others: Sequence[Figure]) -> Doubt:
-    """Return the doubt that usable runs, one figure of each, say the opposite of the one that is reported."""
-    newest = sorted(others, key=lambda other: (other.run.took_place_at, str(other.run.id)), reverse=True)
-    ids = sorted(str(other.run.id) for other in newest[:MOST_NAMED])
-    more = f" and {len(newest) - MOST_NAMED} more" if len(newest) > MOST_NAMED else ""
+def runs_disagree(others: Sequence[BenchmarkRun]) -> Doubt:
+    """Return the doubt that usable runs say the opposite of the one that is reported."""
+    newest = sorted(others, key=lambda run: (run.took_place_at, str(run.id)), reverse=True)[:MOST_NAMED]
+    more = f" and {len(others) - MOST_NAMED:,} more" if len(others) > MOST_NAMED else ""
     return Doubt(
         code=DoubtCode.RUNS_DISAGREE,
-        message=f"{'Another run is' if len(newest) == 1 else 'Other runs are'} on the other side of the target: "
-        f"{', '.join(ids)}{more}. Find out what differed, and measure again.",
+        message=f"{'Another run is' if len(others) == 1 else 'Other runs are'} on the other side of the target: "
+        f"{', '.join(sorted(str(run.id) for run in newest))}{more}. Find out what differed, and measure again.",
     )
 
 

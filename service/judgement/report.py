@@ -233,6 +233,50 @@ class StorageRuns(Outgoing):
     runs: int
 
 
+class ChecklistId(StrEnum):
+    """What an expert asks for before he trusts a checkpoint storage."""
+
+    CHECKPOINT_BYTES = "checkpoint_bytes"
+    INTERVAL = "interval"
+    STALL_BUDGET = "stall_budget"
+    SAVE_MODE = "save_mode"
+    PERSIST_BANDWIDTH = "persist_bandwidth"
+    METADATA_RATE = "metadata_rate"
+    RESTART_READ = "restart_read"
+    RETENTION = "retention"
+    WRITE_UNDER_READ_LOAD = "write_under_read_load"
+    LOADER_AND_RNG_STATE = "loader_and_rng_state"
+    SEPARATE_PROCESS_GROUP = "separate_process_group"
+
+
+class ChecklistStatus(StrEnum):
+    """How far one of these is more than a hope."""
+
+    PROVED = "proved"
+    """Runs at full scale show it."""
+    STATED = "stated"
+    """An input says it."""
+    STALE = "stale"
+    """It was proved, and longer ago than the drill interval."""
+    OPEN = "open"
+    """Nobody measured or stated it, or what was measured does not show it."""
+
+
+class ChecklistItem(Outgoing):
+    """One item of the checklist."""
+
+    id: ChecklistId
+    title: str
+    """What is asked for."""
+    status: ChecklistStatus
+    sentence: str
+    """What shows it, or what is missing."""
+    run_ids: list[UUID]
+    """The runs that bear on it."""
+    pointers: list[str]
+    """The fields of the spec that state it, or in which it is to be stated."""
+
+
 class GapReport(Outgoing):
     """How far a storage system is from what a scenario asks, and what that costs."""
 
@@ -250,3 +294,5 @@ class GapReport(Outgoing):
     targets: list[TargetReport]
     verdict: Verdict
     consequences: Consequences
+    checklist: list[ChecklistItem]
+    """What an expert asks for, item by item."""

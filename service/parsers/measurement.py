@@ -218,13 +218,14 @@ WIDE_SPREAD_FRACTION = 0.25
 
 
 def _unlike(repetitions: Sequence[Repetition]) -> int:
-    """Return how many repetitions there are; timed ones that are alike in every digit are one that was copied."""
-    timed = [
-        each
-        for each in repetitions
-        if each.total_seconds is not None or each.slowest_rank_seconds is not None
+    """Return how many repetitions there are; of ranks' own times, those alike in every digit are one that was copied.
+
+    Other formats number their repetitions, or print too few digits to tell.
+    """
+    by_rank = [
+        each for each in repetitions if each.slowest_rank_seconds is not None and each.total_seconds is None
     ]
-    return len(repetitions) - len(timed) + len({astuple(each) for each in timed})
+    return len(repetitions) - len(by_rank) + len({astuple(each) for each in by_rank})
 
 
 def repetition_doubts(measurements: Sequence[Measurement]) -> list[Doubt]:

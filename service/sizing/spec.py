@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from service.errors import Fault
 from service.sizing import presets
-from service.wire import WHOLE, Absent, Incoming
+from service.wire import WHOLE, Absent, Flag, Incoming
 
 Seconds = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1e7)]
 """A duration that may be nothing. [s]"""
@@ -250,6 +250,8 @@ class SaveSpec(Incoming):
     """Async: how long after training goes on the checkpoint may take to be durable. [s]"""
     staging_buffers: Annotated[int, Field(strict=True, ge=1, le=16), WHOLE] | Absent = None
     """Async: copies of a node's share that host memory holds; 1 without it."""
+    separate_process_group: Flag | Absent = None
+    """Whether checkpoint collectives have a process group of their own; no figure rests on it, the checklist does."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

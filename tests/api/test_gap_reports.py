@@ -1,9 +1,19 @@
 """GET …/gap-report: which runs it is about, and what it says over HTTP. The judgement has tests of its own."""
 
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
+
 import pytest
+from fastapi import FastAPI
+from sqlalchemy import event
 from starlette.testclient import TestClient
 
 from service import __version__
+from service.app import create_app
+from service.parsers.run import BenchmarkRun
+from service.settings import Settings
+from service.store import benchmark_runs, tables
+from service.store.database import Database
 from tests.api.asking import (
     ASYNC,
     IOR_CSV,
@@ -11,6 +21,7 @@ from tests.api.asking import (
     NOWHERE,
     SYNC,
     Json,
+    changed,
     dcp,
     nulls,
     places,
@@ -18,6 +29,7 @@ from tests.api.asking import (
     store,
     stored_run,
 )
+from tests.judgement.examples import ior
 
 
 def _report(client: TestClient, scenario: Json, **params: str) -> Json:
@@ -228,3 +240,199 @@ def test_a_report_names_the_storages_whose_runs_it_leaves_out(client: TestClient
         {"storage_label": "pfs-a", "runs": 2},
     ]
     assert report["runs_considered"] == 0
+
+
+# The checklist
+
+
+def _item(report: Json, item_id: str) -> Json:
+    found: Json = next(item for item in report["checklist"] if item["id"] == item_id)
+    return found
+
+
+def test_a_report_has_the_checklist_of_its_scenario(client: TestClient) -> None:
+    made = store(client, spec=ASYNC)
+    report = _report(client, made)
+    assert len(report["checklist"]) == 11
+    assert _item(report, "save_mode") == {
+        "id": "save_mode",
+        "title": "sync or async decided",
+        "status": "stated",
+        "sentence": "Saves are async.",
+        "run_ids": [],
+        "pointers": ["#/save/mode"],
+    }
+    assert _item(report, "separate_process_group")["status"] == "open"
+    spec = changed(ASYNC, "#/save/separate_process_group", True)
+    said = _item(_report(client, store(client, "other", spec)), "separate_process_group")
+    assert (said["status"], said["pointers"]) == ("stated", ["#/save/separate_process_group"])
+
+
+@pytest.mark.parametrize("value", ["true", 1, 0, []])
+def test_a_separate_process_group_is_true_or_false(client: TestClient, value: object) -> None:
+    spec = changed(SYNC, "#/save/separate_process_group", value)
+    body = problem(client.post("/v1/sizings", json=spec), 422, "invalid-request")
+    assert [pointer for pointer, _ in places(body)] == ["#/save/separate_process_group"]
+
+
+def test_a_separate_process_group_changes_no_figure(client: TestClient) -> None:
+    spec = changed(SYNC, "#/save/separate_process_group", False)
+    assert client.post("/v1/sizings", json=spec).content == client.post("/v1/sizings", json=SYNC).content
+
+
+@pytest.mark.parametrize(("days", "is_stale"), [(30, True), (3650, False)])
+def test_a_read_is_stale_after_the_days_that_are_set(database_url: str, days: float, is_stale: bool) -> None:
+    settings = Settings(database_url=database_url, restore_drill_days=days)
+    with TestClient(create_app(settings)) as client:
+        made = store(client)
+        stored_run(client, made, IOR_JSON, ran_at="2026-01-01T00:00:00Z")
+        report = _report(client, made)
+        found = {
+            target["id"]: "stale" in [doubt["code"] for doubt in target["doubts"]]
+            for target in report["targets"]
+        }
+    assert found["read_bandwidth"] is found["node_read_bandwidth"] is is_stale
+    assert not found["write_bandwidth"]
+
+
+# For people
+
+
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        (None, "application/json"),
+        ("*/*", "application/json"),
+        ("application/json", "application/json"),
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "text/html"),
+        ("text/markdown", "text/markdown"),
+        ("text/csv", "text/csv"),
+        ("text/csv;q=0.5, text/markdown", "text/markdown"),
+        ("text/*", "text/html"),
+        ("text/html;q=0.1, application/json;q=0.2", "application/json"),
+    ],
+)
+def test_a_report_comes_as_what_is_preferred(client: TestClient, accept: str | None, media_type: str) -> None:
+    made = store(client)
+    stored_run(client, made, IOR_JSON)
+    answer = client.get(
+        f"/v1/scenarios/{made['id']}/gap-report", headers={"Accept": accept} if accept is not None else {}
+    )
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].split(";")[0] == media_type
+    assert answer.headers["vary"] == "Accept"
+    assert answer.text.startswith(
+        {
+            "application/json": "{",
+            "text/html": "<!doctype html>",
+            "text/markdown": "# Gap report: llama\n",
+            "text/csv": "scenario,scenario_revision,",
+        }[media_type]
+    )
+
+
+@pytest.mark.parametrize("accept", ["image/png", "text/plain", "text/html;q=0", "application/xml"])
+def test_what_a_report_cannot_be_is_not_acceptable(client: TestClient, accept: str) -> None:
+    path = f"/v1/scenarios/{store(client)['id']}/gap-report"
+    body = problem(client.get(path, headers={"Accept": accept}), 406, "not-acceptable")
+    for media_type in ("application/json", "text/csv", "text/html", "text/markdown"):
+        assert media_type in body["detail"]
+
+
+def test_a_page_of_hostile_names_is_harmless(client: TestClient) -> None:
+    made = store(client, "<script>alert(1)</script>")
+    stored_run(client, made, IOR_JSON, storage_label="=1+1<b>", note="<i>")
+    path = f"/v1/scenarios/{made['id']}/gap-report"
+    page = client.get(path, headers={"Accept": "text/html"})
+    assert "<script" not in page.text
+    assert "<b>" not in page.text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page.text
+    assert page.headers["content-security-policy"].startswith("default-src 'none'; style-src 'unsafe-inline'")
+    assert page.headers["x-content-type-options"] == "nosniff"
+    rows = client.get(path, headers={"Accept": "text/csv"}).text.splitlines()
+    assert all(row.startswith("<script>alert(1)</script>,1,'=1+1<b>,") for row in rows[1:])
+
+
+def test_a_rendering_takes_the_same_parameters(client: TestClient) -> None:
+    made = store(client)
+    stored_run(client, made, IOR_JSON)
+    answer = client.get(
+        f"/v1/scenarios/{made['id']}/gap-report",
+        params={"statistic": "min"},
+        headers={"Accept": "text/markdown"},
+    )
+    assert "rates by the min of the repetitions" in answer.text
+    answer = client.get(
+        f"/v1/scenarios/{made['id']}/gap-report",
+        params={"statistic": "none"},
+        headers={"Accept": "text/markdown"},
+    )
+    problem(answer, 422, "invalid-request")
+
+
+# However many runs there are
+
+READERS: list[tuple[str, Json]] = [
+    ("gap-report", {}),
+    ("gap-report", {"storage_label": "a"}),
+    ("gap-report-comparison", {"storage_label": ["a", "b"]}),
+    ("gap-report-comparison", {"split_at": "2026-06-01T00:00:00Z"}),
+    ("series", {"figure": "write_bandwidth"}),
+]
+
+
+def _fill(database: Database, scenario_id: UUID, runs: int) -> None:
+    """Store so many runs, a minute apart, as one statement."""
+    run = BenchmarkRun(
+        id=uuid4(),
+        scenario_id=scenario_id,
+        scenario_revision=1,
+        received_at=datetime(2026, 1, 1, tzinfo=UTC),
+        sha256="",
+        document_bytes=1,
+        conditions=[],
+        storage_label="a",
+        tool="ior",
+        format="ior-json",
+        measurements=[ior(100.0)],
+        doubts=[],
+    )
+    row = benchmark_runs.as_row(run)
+    with database.begin() as transaction:
+        transaction.execute(
+            tables.benchmark_runs.insert(),
+            [
+                {
+                    **row,
+                    "id": uuid4(),
+                    "sha256": f"{number:064x}",
+                    "received_at": run.received_at + timedelta(minutes=number),
+                }
+                for number in range(runs)
+            ],
+        )
+
+
+def test_many_runs_cost_as_few_queries_as_a_few(application: FastAPI, client: TestClient) -> None:
+    database: Database = application.state.database
+    statements: list[str] = []
+
+    def keep(_connection: object, _cursor: object, statement: str, *_rest: object) -> None:
+        if not statement.startswith(("BEGIN", "PRAGMA", "SELECT version_num")):
+            statements.append(statement)
+
+    counts: dict[int, list[int]] = {}
+    for runs, readers in ((10, READERS), (1000, READERS), (10_000, READERS[:1])):
+        made = store(client, f"with {runs}")
+        _fill(database, UUID(made["id"]), runs)
+        event.listen(database.engine, "before_cursor_execute", keep)
+        for resource, params in readers:
+            statements.clear()
+            answer = client.get(f"/v1/scenarios/{made['id']}/{resource}", params=params)
+            assert answer.status_code == 200, answer.text
+            counts.setdefault(runs, []).append(len(statements))
+            assert not [each for each in statements if "benchmark_documents" in each]
+            if resource != "gap-report-comparison":
+                assert answer.json()["runs_considered"] == runs
+        event.remove(database.engine, "before_cursor_execute", keep)
+    assert counts == {10: [4, 3, 3, 4, 3], 1000: [4, 3, 3, 4, 3], 10_000: [4]}

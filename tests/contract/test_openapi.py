@@ -344,9 +344,14 @@ def _tour_of_success(tour: Tour) -> Json:
     for query in ("", "?explain=true"):
         tour.ask("GET", f"{place}/sizing{query}", 200)
     for label in ("", "?storage_label=test-disk", "?storage_label=none"):
-        tour.ask("GET", f"{place}/gap-report{label}", 200)
+        for media_type in ("application/json", "text/html", "text/markdown", "text/csv"):
+            tour.ask("GET", f"{place}/gap-report{label}", 200, headers={"Accept": media_type})
     for form in ("application/json", "text/markdown", "text/x-shellscript", "application/x-slurm"):
         tour.ask("GET", f"{place}/test-plan?nodes=16", 200, headers={"Accept": form})
+    for query in ("", "?figure=write_bandwidth&storage_label=test-disk"):
+        tour.ask("GET", f"{place}/series{query}", 200)
+    for query in ("storage_label=test-disk&storage_label=none", "split_at=2026-11-29T00:00:00Z"):
+        tour.ask("GET", f"{place}/gap-report-comparison?{query}", 200)
     gone = stored_run(tour.client, other, IOR_CSV)
     tour.ask("DELETE", f"/v1/benchmark-runs/{gone['id']}", 204, headers={"If-Match": "*"})
     tour.ask("DELETE", f"/v1/scenarios/{other['id']}", 204, headers={"If-Match": "*"})
@@ -367,7 +372,7 @@ def _tour_of_failure(tour: Tour, ids: Json) -> None:
             if has_body
             else {"headers": headers}
         )
-        tour.ask(method.upper(), path, 406, **{**ask, "headers": {**headers, "Accept": "text/csv"}})
+        tour.ask(method.upper(), path, 406, **{**ask, "headers": {**headers, "Accept": "image/png"}})
         tour.ask(method.upper(), f"{path}?no_such=1", 422, **ask)
         if "404" in operation["responses"]:
             tour.ask(method.upper(), nowhere, 404, **ask)
@@ -447,6 +452,8 @@ def test_every_route_of_the_contract_is_in_the_document(document: Json) -> None:
         "/v1/benchmark-runs/{run_id}/document": {"get"},
         "/v1/scenarios/{scenario_id}/gap-report": {"get"},
         "/v1/scenarios/{scenario_id}/test-plan": {"get"},
+        "/v1/scenarios/{scenario_id}/gap-report-comparison": {"get"},
+        "/v1/scenarios/{scenario_id}/series": {"get"},
         "/problems/{type}": {"get"},
         "/doubts/{code}": {"get"},
     }

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+from service.judgement.doubts import Drill
 from service.judgement.gap import judge
 from service.judgement.report import EvidenceChoice, GapReport, TargetReport
 from service.parsers.measurement import (
@@ -191,6 +192,7 @@ def report_on(
     *runs: BenchmarkRun,
     revision: int = 1,
     conditions: Sequence[Condition] = (),
+    drill: Drill | None = None,
     **choice: Any,  # noqa: ANN401
 ) -> GapReport:
     """The report on these runs, whatever the storage of the newest."""
@@ -202,6 +204,7 @@ def report_on(
         runs=runs,
         storage_label=None,
         choice=EvidenceChoice(conditions=list(conditions), **choice),
+        drill=drill,
     )
 
 

@@ -1,17 +1,29 @@
 """What holds for any runs whatsoever."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.judgement.report import GapReport, Outcome, Status
+from service.judgement.comparison import Better, compare
+from service.judgement.doubts import Drill
+from service.judgement.evidence import Statistic
+from service.judgement.renderings import comma_separated, markdown, page
+from service.judgement.report import ChecklistStatus, EvidenceChoice, GapReport, Outcome, Status
+from service.judgement.series import series
 from service.parsers.measurement import DcpOp, Doubt, DoubtCode, Measurement, Operation
 from service.parsers.run import BenchmarkRun, Condition
+from service.sizing.size import size
 from service.sizing.sizing import Comparison, TargetId
+from service.wire import Outgoing
 from tests.judgement.examples import (
+    SCENARIO_ID,
     SHARD_BYTES,
     async_scenario,
+    at,
     codes,
     dcp,
     doubt,
@@ -181,3 +193,97 @@ def test_older_runs_change_a_usable_newest_at_full_scale_by_a_doubt_at_most(
     told: dict[str, object] = {"doubts": [], "chosen_because": None}
     assert among.model_copy(update=told) == alone.model_copy(update=told)
     assert set(codes(among)) <= {*codes(alone), DoubtCode.RUNS_DISAGREE}
+
+
+def _numbers(value: object) -> Iterator[float]:
+    if isinstance(value, float):
+        yield value
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from _numbers(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _numbers(each)
+
+
+def _all_are_numbers(answer: Outgoing) -> bool:
+    return all(math.isfinite(number) for number in _numbers(answer.model_dump(mode="python")))
+
+
+@settings(deadline=None)
+@given(
+    runs=some_runs(),
+    others=some_runs(),
+    is_async=st.booleans(),
+    statistic=st.sampled_from(Statistic),
+    time_statistic=st.sampled_from(Statistic),
+)
+def test_whatever_is_made_of_any_runs_is_whole(
+    runs: list[BenchmarkRun],
+    others: list[BenchmarkRun],
+    is_async: bool,
+    statistic: Statistic,
+    time_statistic: Statistic,
+) -> None:
+    spec = async_scenario() if is_async else scenario()
+    asked: dict[str, Any] = {"statistic": statistic, "time_statistic": time_statistic}
+    first, second = (report_on(spec, *each, drill=Drill(at(20), 7), **asked) for each in (runs, others))
+    assert _all_are_numbers(first)
+    for rendering in (markdown, page, comma_separated):
+        assert rendering(first, name="any")
+    compared = compare(first=first, second=second, names=("on a", "on b"))
+    assert _all_are_numbers(compared)
+    turned = compare(first=second, second=first, names=("on b", "on a"))
+    opposite = {Better.FIRST: Better.SECOND, Better.SECOND: Better.FIRST}
+    assert [target.better for target in turned.targets] == [
+        opposite.get(target.better, target.better) for target in compared.targets
+    ]
+    told = series(
+        spec=spec,
+        sizing=size(spec),
+        scenario_id=SCENARIO_ID,
+        scenario_revision=1,
+        runs=runs,
+        storage_label="pfs-a",
+        choice=EvidenceChoice(**asked),
+    )
+    assert _all_are_numbers(told)
+    # Each item that is priced costs no less than the next, and each is a target that is not met.
+    prices = [item.waste_usd_per_year for item in first.verdict.items if item.waste_usd_per_year is not None]
+    assert prices == sorted(prices, reverse=True)
+    assert {item.target for item in first.verdict.items} == {
+        target.id for target in first.targets if target.status is not Status.MET
+    }
+    for item in first.checklist:
+        assert (item.status is ChecklistStatus.PROVED) <= bool(item.run_ids)
+        assert (item.status is ChecklistStatus.STATED) <= bool(item.pointers)
+
+
+@pytest.mark.parametrize("figure", [0.0, 5e-324, 1e-310, 1e-300, 1e-9, 1e9, 1e300])
+@pytest.mark.parametrize("nodes", [1, 2048])
+def test_figures_far_out_of_any_bounds_break_nothing(figure: float, nodes: int) -> None:
+    measured = [
+        ior(figure, nodes=nodes, total_seconds=[figure]),
+        ior(figure, nodes=nodes, operation=Operation.READ),
+        mdtest(figure, nodes=nodes),
+    ]
+    operations = [
+        dcp(
+            op,
+            seconds=figure or None,
+            nodes=nodes,
+            bytes_total=5_670_000_000_000,
+            checkpoint_bytes=1,
+            blocked_seconds=figure,
+            drain_seconds=figure or None if op is DcpOp.ASYNC_SAVE else None,
+            durable_lag_seconds=figure if op is DcpOp.ASYNC_SAVE else None,
+        )
+        for op in DcpOp
+        if figure >= 1e-9
+    ]
+    runs = [run(number=1, measurements=measured), run(number=2, operations=operations)]
+    for spec in (scenario(), async_scenario(), scenario(interval={"rule": "young"})):
+        for chosen in ([runs[0]], [runs[1]], runs):
+            report = report_on(spec, *chosen)
+            assert _all_are_numbers(report)
+            assert page(report, name="any")

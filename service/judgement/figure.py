@@ -1,0 +1,271 @@
+"""One figure against one target: how they compare, and what that proves.
+
+A rate is compared as a whole at full scale and node by node otherwise; a time where a rank had the scenario's
+load, or where a lighter or heavier one proves something all the same.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from service.judgement import doubts
+from service.judgement.evidence import SOURCES, Figure, Kind, Reading
+from service.judgement.report import Basis, EvidenceChoice, Status
+from service.parsers.measurement import Doubt
+from service.parsers.run import BenchmarkRun, Condition
+from service.sizing.sizing import Comparison, Scope, Sizing, Target, TargetId
+from service.sizing.spec import ScenarioSpec
+
+RANKS_TOLERANCE_FRACTION = 0.05
+"""So far apart ranks per node may be to be like each other."""
+BYTES_TOLERANCE_FRACTION = 0.10
+"""Likewise bytes that were moved."""
+_ROUNDING = 1e-9
+"""A relative difference that comes from adding up floats decides nothing."""
+
+SPECIAL_CONDITIONS = frozenset({Condition.UNDER_READ_LOAD, Condition.DEGRADED})
+_OWN_CONDITION = {TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD: Condition.UNDER_READ_LOAD}
+
+
+class Scale(Enum):
+    """How many nodes a run had, beside the scenario's."""
+
+    FULL = "full"
+    SMALLER = "smaller"
+    LARGER = "larger"
+
+
+class Load(Enum):
+    """What a rank had to move, or all of them, beside the scenario's."""
+
+    LIKE = "like"
+    HEAVIER = "heavier"
+    LIGHTER = "lighter"
+    UNLIKE = "unlike"
+    UNKNOWN = "unknown"
+
+
+_BASIS_OF_LOAD = {
+    Load.HEAVIER: Basis.HEAVIER_LOAD,
+    Load.LIGHTER: Basis.LIGHTER_LOAD,
+    Load.UNLIKE: Basis.UNLIKE_LOAD,
+    Load.UNKNOWN: Basis.UNLIKE_LOAD,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What every figure is held against."""
+
+    spec: ScenarioSpec
+    sizing: Sizing
+    revision: int
+    low_fraction: float
+    high_fraction: float
+    choice: EvidenceChoice
+    drill: doubts.Drill | None
+
+    @property
+    def nodes(self) -> int:
+        """Nodes of the scenario."""
+        return self.sizing.checkpoint.nodes
+
+    def scale(self, nodes: int | None) -> Scale | None:
+        """Return how many that is beside the scenario's; None where it is unknown."""
+        if nodes is None:
+            return None
+        if nodes < self.low_fraction * self.nodes:
+            return Scale.SMALLER
+        if nodes > self.high_fraction * self.nodes:
+            return Scale.LARGER
+        return Scale.FULL
+
+    @property
+    def reading(self) -> Reading:
+        """How runs are read for it."""
+        return reading_of(self.spec, self.choice)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One figure, held against one target."""
+
+    figure: Figure
+    status: Status
+    basis: Basis | None
+    scale: Scale | None
+    load: Load | None
+    measured: float | None
+    measured_min: float | None
+    measured_max: float | None
+    ratio: float | None
+    per_node_target: float | None
+    per_node_measured: float | None
+    falls_short: bool
+    doubts: list[Doubt]
+
+
+def reading_of(spec: ScenarioSpec, choice: EvidenceChoice) -> Reading:
+    """Return how runs are read for a scenario, by the statistics that were chosen."""
+    return Reading(
+        mode=spec.save.mode,
+        read_amplification=spec.restore.read_amplification if spec.restore is not None else 1.0,
+        statistic=choice.statistic,
+        time_statistic=choice.time_statistic,
+    )
+
+
+def may_speak(run: BenchmarkRun, target_id: TargetId, asked: Collection[Condition]) -> bool:
+    """Whether the state in which a run found the storage is one that the target is about."""
+    if not run.conditions:
+        return target_id not in _OWN_CONDITION
+    special = SPECIAL_CONDITIONS.intersection(run.conditions)
+    own = _OWN_CONDITION.get(target_id)
+    if own is not None and own not in special:
+        return False
+    return special <= {own, *asked}
+
+
+def judge_figure(figure: Figure, stated: doubts.Placed, target: Target, case: Case) -> Judged:
+    """Return what one figure says about one target, as if there were no other."""
+    kind = SOURCES[target.id].kind
+    scale = case.scale(figure.nodes)
+    load = _load(figure, kind, case)
+    factor = _factor(figure, target, kind, scale, case)
+    found = doubts.of_figure(
+        figure,
+        stated,
+        kind=kind,
+        spec=case.spec,
+        revision=case.revision,
+        drill=case.drill,
+        largest_shard_bytes=case.sizing.checkpoint.largest_shard_bytes,
+    )
+    measured = figure.value * factor if factor is not None else None
+    ratio = measured / target.value if measured is not None else None
+    falls_short = ratio is not None and _falls_short(target, ratio)
+    per_node = kind is Kind.RATE and figure.nodes is not None and scale is not Scale.FULL
+    share = target.value if target.scope is Scope.NODE else target.value / case.nodes
+    return Judged(
+        figure=figure,
+        status=_status(kind, scale, load, falls_short, found),
+        basis=_basis(kind, scale, load),
+        scale=scale,
+        load=load,
+        measured=measured,
+        measured_min=figure.least * factor if factor is not None and figure.least is not None else None,
+        measured_max=figure.largest * factor if factor is not None and figure.largest is not None else None,
+        ratio=ratio,
+        per_node_target=share if per_node else None,
+        per_node_measured=figure.value / figure.nodes if per_node and figure.nodes else None,
+        falls_short=falls_short,
+        doubts=found,
+    )
+
+
+def _factor(figure: Figure, target: Target, kind: Kind, scale: Scale | None, case: Case) -> float | None:
+    """Return what turns the run's figure into the target's: only rates are ever scaled."""
+    if kind is not Kind.RATE:
+        return 1.0
+    if figure.nodes is None:
+        # What all nodes gave is known and can be shown; what one of them gave is not.
+        return 1.0 if target.scope is Scope.CLUSTER else None
+    if target.scope is Scope.NODE:
+        return 1.0 / figure.nodes
+    return 1.0 if scale is Scale.FULL else case.nodes / figure.nodes
+
+
+def _falls_short(target: Target, ratio: float) -> bool:
+    match target.comparison:
+        case Comparison.AT_LEAST:
+            return ratio < 1.0 - _ROUNDING
+        case Comparison.AT_MOST:
+            return ratio > 1.0 + _ROUNDING
+        case Comparison.WITHIN:
+            return abs(ratio - 1.0) > (target.tolerance_fraction or 0.0) + _ROUNDING
+
+
+def _status(
+    kind: Kind, scale: Scale | None, load: Load | None, falls_short: bool, found: Sequence[Doubt]
+) -> Status:
+    """Return the first status that applies to a figure."""
+    proves_nothing = (
+        scale is None
+        or doubts.first_of(found, doubts.VOIDS) is not None
+        or (kind is Kind.SIZE and scale is not Scale.FULL)
+        or load in (Load.UNLIKE, Load.UNKNOWN)
+        or (load is Load.HEAVIER and falls_short)
+        or (load is Load.LIGHTER and not falls_short)
+        or (kind is Kind.CREATE_RATE and scale is Scale.SMALLER and falls_short)
+    )
+    if proves_nothing:
+        return Status.NOT_COMPARABLE
+    if falls_short:
+        return Status.MISSED
+    if doubts.first_of(found, doubts.FLATTERS) is not None or scale is Scale.LARGER:
+        return Status.NOT_COMPARABLE
+    return Status.MET if scale is Scale.FULL else Status.MET_IF_IT_SCALES
+
+
+def _basis(kind: Kind, scale: Scale | None, load: Load | None) -> Basis | None:
+    if scale is None:
+        return None
+    if load is not None and load is not Load.LIKE:
+        return _BASIS_OF_LOAD[load]
+    if scale is Scale.FULL:
+        return Basis.FULL_SCALE
+    if load is Load.LIKE:
+        return Basis.DIRECT
+    if kind is Kind.RATE:
+        return Basis.PER_NODE_EXTRAPOLATED if scale is Scale.SMALLER else Basis.PER_NODE_LARGER_RUN
+    return Basis.WHOLE_RUN
+
+
+def _load(figure: Figure, kind: Kind, case: Case) -> Load | None:
+    """Return how the load in a time compares with the scenario's; None for what is no time."""
+    if kind is Kind.LOAD_TIME:
+        return _total_load(figure, case)
+    if kind is not Kind.RANK_TIME:
+        return None
+    if figure.ranks is None or figure.nodes is None or figure.rank_bytes is None:
+        return Load.UNKNOWN
+    cluster, checkpoint = case.spec.cluster, case.sizing.checkpoint
+    # All ranks of a benchmark write, as only the writers of a scenario do; a checkpointer runs on every GPU.
+    ranks = checkpoint.writers if figure.of_benchmark else cluster.gpus
+    # The last node of a scenario may not be full: both its mean node and its full one are like it.
+    mean_node = ranks / checkpoint.nodes
+    full_node = max(mean_node, min(cluster.gpus_per_node, cluster.gpus) * ranks / cluster.gpus)
+    return _combined(
+        _beside(figure.ranks / figure.nodes, mean_node, full_node, RANKS_TOLERANCE_FRACTION),
+        _beside(
+            figure.rank_bytes,
+            checkpoint.largest_shard_bytes,
+            checkpoint.largest_shard_bytes,
+            BYTES_TOLERANCE_FRACTION,
+        ),
+    )
+
+
+def _total_load(figure: Figure, case: Case) -> Load:
+    """Compare bytes read with bytes to be read; where the former are unknown, the checkpoints."""
+    read, wanted = figure.moved_bytes, case.sizing.read.bytes if case.sizing.read is not None else None
+    if read is None or wanted is None:
+        read, wanted = figure.checkpoint_bytes, case.sizing.checkpoint.bytes
+    if read is None:
+        return Load.UNKNOWN
+    return _combined(_beside(read, wanted, wanted, BYTES_TOLERANCE_FRACTION))
+
+
+def _beside(value: float, low: float, high: float, tolerance_fraction: float) -> int:
+    """Return -1, 0 or 1: less than, like, or more than what lies between `low` and `high`."""
+    if value < low * (1.0 - tolerance_fraction - _ROUNDING):
+        return -1
+    return 1 if value > high * (1.0 + tolerance_fraction + _ROUNDING) else 0
+
+
+def _combined(*sides: int) -> Load:
+    if min(sides) < 0 < max(sides):
+        return Load.UNLIKE
+    if min(sides) < 0:
+        return Load.LIGHTER
+    return Load.HEAVIER if max(sides) > 0 else Load.LIKE
