@@ -18,6 +18,7 @@ from service.api import (
     scenarios,
     series,
     sizings,
+    test_plans,
 )
 from service.api.middleware import EveryRequest
 from service.settings import Settings
@@ -52,7 +53,17 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings = settings
     app.state.database = database
     # Not include_router: it matches each request twice, against the router and then against its routes.
-    for room in (sizings, presets, scenarios, benchmark_runs, gap_reports, series, explanations, operations):
+    for room in (
+        sizings,
+        presets,
+        scenarios,
+        benchmark_runs,
+        test_plans,
+        gap_reports,
+        series,
+        explanations,
+        operations,
+    ):
         app.router.routes += room.router.routes
     problems.install(app)
     openapi.install(app)

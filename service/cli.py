@@ -201,14 +201,19 @@ def convert(
     at = None if recorded_at is None else _instant("--recorded-at", recorded_at)
     try:
         read = [log_file(str(file), _bytes_of(file)) for file in files]
-        text, notes = converted(
-            trainer, read, stated, recorded_at=at, now=datetime.now(UTC).replace(microsecond=0)
-        )
+        text, notes = converted(trainer, read, stated, recorded_at=at, now=_written_at(files))
     except Unconvertible as error:
         _fail(str(error))
     for note in notes:
         typer.echo(note, err=True)
     sys.stdout.write(text)
+
+
+def _written_at(files: list[Path]) -> datetime:
+    """Return when the newest of the files was written: the same files give the same document, byte for byte."""
+    written = [file.stat().st_mtime for file in files if str(file) != "-"]
+    newest = datetime.fromtimestamp(max(written), UTC) if written else datetime.now(UTC)
+    return newest.replace(microsecond=0)
 
 
 @app.command()

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from datetime import timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -152,3 +152,14 @@ def test_converting_loads_no_web_framework() -> None:
         [sys.executable, "-c", code, "convert", "nemo", NEMO, *STATED], capture_output=True, text=True
     )
     assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_a_log_without_times_gives_the_same_document_twice(tmp_path: Path) -> None:
+    log = tmp_path / "megatron.log"
+    log.write_bytes((FOREIGN / "megatron-timers-style.log").read_bytes())
+    said = ["--run-id", "m", "--storage-label", "x", "--nodes", "1", "--world-size", "8", "--mode", "save"]
+    once, twice = (CliRunner().invoke(app, ["convert", "megatron", str(log), *said]) for _ in range(2))
+    assert once.exit_code == 0
+    assert once.stdout == twice.stdout
+    written = datetime.fromtimestamp(log.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    assert written in once.stdout

@@ -33,6 +33,7 @@ TAGS = [
     {"name": "presets", "description": "Named inputs, each with its source."},
     {"name": "scenarios", "description": "Stored specs, with every past revision."},
     {"name": "benchmark-runs", "description": "What benchmarks wrote, normalised, beside the original."},
+    {"name": "test-plans", "description": "The tests that settle a scenario, with their commands."},
     {"name": "gap-reports", "description": "Measured against target, with the consequences."},
     {"name": "series", "description": "Measured figures over time, and whether they changed."},
     {"name": "explanations", "description": "What problems and doubts mean, and how to cure them."},

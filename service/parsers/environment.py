@@ -20,13 +20,16 @@ _OF_IOR = re.compile(
     r'|"(?:Version|Began|Command line|Machine|tests|TestID|StartTime|Parameters|Options|Results)"\s*:)'
 )
 """How lines of IOR's own begin, which bound a dump of which one marker was lost."""
+_ASSIGNMENT = re.compile(r"\s{0,20}[A-Za-z_][A-Za-z0-9_]{0,200}=")
+"""How a line of the environment begins. IOR's own set-up has blanks around its equals signs, or colons."""
 
 
 def environment(lines: Sequence[str]) -> list[range]:
     """Return the stretches of lines that are an environment dump, markers included.
 
-    A dump without its end marker reaches to the next line that is IOR's own, else to the end; one without
-    its start marker reaches back likewise.
+    A dump without its end marker reaches over the last line that sets a variable to the next line that is IOR's
+    own, else to the end: a variable of several lines may hold one that looks like IOR's. One without its start
+    marker reaches back to the last line that is.
     """
     found: list[range] = []
     free = 0  # the first line that no dump has taken
@@ -44,7 +47,8 @@ def environment(lines: Sequence[str]) -> list[range]:
             start, free = None, number + 1
     if start is not None:
         prefix = _prefix(lines[start], _START)
-        rest = range(start + 1, len(lines))
+        set_ = [at for at in range(start + 1, len(lines)) if _ASSIGNMENT.match(unprefixed(lines[at], prefix))]
+        rest = range(set_[-1] + 1 if set_ else start + 1, len(lines))
         found.append(range(start, next((at for at in rest if _is_of_ior(lines[at], prefix)), len(lines))))
     return found
 

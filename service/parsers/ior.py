@@ -8,6 +8,7 @@ import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from service.errors import UnreadableDocument
@@ -117,6 +118,10 @@ class Halves(NamedTuple):
     total: float
 
 
+_shared_halves = lru_cache(maxsize=1000)(Halves)
+"""Rows have few ways to be printed, and there may be a million of them."""
+
+
 def figures(
     tokens: Sequence[str | None], columns: Iterable[str], place: Place
 ) -> tuple[list[float | None], Halves]:
@@ -130,7 +135,7 @@ def figures(
     present = [token for token in tokens if token is not None]
     halves = list(map(_SHAPES.get, "\n".join(present).translate(_ALIKE).split("\n")))
     if len(halves) == len(tokens) and None not in halves:
-        return list(map(float, present)), Halves(*halves)  # type: ignore[arg-type]
+        return list(map(float, present)), _shared_halves(*halves)
     shown = [
         None if token is None else figure(token, column, place)
         for token, column in zip(tokens, columns, strict=True)
@@ -149,7 +154,8 @@ class Row(NamedTuple):
     """One repetition of one operation, as a file shows it.
 
     Attributes:
-        place: Where it stands.
+        line: Where it stands in a text.
+        pointer: Where it stands in a JSON document.
         operation: `write` or `read`.
         mib: Bandwidth. [MiB/s]
         iops: Calls a second, over the transfer time alone.
@@ -164,7 +170,8 @@ class Row(NamedTuple):
         moved_bytes: What IOR says it really moved, where it says so.
     """
 
-    place: Place
+    line: int | None
+    pointer: str | None
     operation: Operation
     mib: float
     iops: float | None
@@ -177,6 +184,11 @@ class Row(NamedTuple):
     halves: Halves
     repetition: int | None = None
     moved_bytes: int | None = None
+
+    @property
+    def place(self) -> Place:
+        """Where it stands."""
+        return Place(self.line, self.pointer)
 
 
 def row(
@@ -228,7 +240,7 @@ def row(
                     place,
                 )
     return Row(
-        place,
+        *place,
         operation,
         mib,
         iops,

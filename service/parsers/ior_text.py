@@ -115,6 +115,12 @@ def _lines_with_mark(text: str) -> list[str]:
     return found
 
 
+def _heads_results(text: str) -> bool:
+    return (text.startswith("access") and "bw(MiB/s)" in text) or (
+        text.startswith("Operation") and "Max" in text and "MiB)" in text
+    )
+
+
 class _Walk:
     """The state of reading a file from top to bottom."""
 
@@ -149,8 +155,16 @@ class _Walk:
             self.begin_run(received, banner, number)
             return
         if self.section == "outside":
+            text = without_known_prefix(received).strip()
+            if _heads_results(text):
+                raise refusal(
+                    "bad_structure",
+                    "heads a table of results outside of any run: the line `IOR-…: MPI Coordinated Test of Parallel "
+                    "I/O` above it is missing or damaged, or it is another of IOR's formats; post each run whole.",
+                    Place(line=number),
+                )
             # IOR checks its options, and warns of them, before it prints the banner.
-            ior.note(self.before, without_known_prefix(received).strip(), number)
+            ior.note(self.before, text, number)
             return
         text = (received if self.prefix is None else unprefixed(received, self.prefix)).strip()
         if self.section == "rows" and text.startswith(_ROWS) and text[-1] in _DIGITS:

@@ -6,7 +6,7 @@ does not carry is None, never zero and never made up.
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -217,11 +217,22 @@ WIDE_SPREAD_FRACTION = 0.25
 """From here on (max - min) / mean of the repetitions is a doubt."""
 
 
+def _unlike(repetitions: Sequence[Repetition]) -> int:
+    """Return how many repetitions there are; of ranks' own times, those alike in every digit are one that was copied.
+
+    Other formats number their repetitions, or print too few digits to tell.
+    """
+    by_rank = [
+        each for each in repetitions if each.slowest_rank_seconds is not None and each.total_seconds is None
+    ]
+    return len(repetitions) - len(by_rank) + len({astuple(each) for each in by_rank})
+
+
 def repetition_doubts(measurements: Sequence[Measurement]) -> list[Doubt]:
     """Return the doubts that any tool's repetitions can raise: too few of them, or too far apart."""
     doubts: list[Doubt] = []
     for at, measurement in enumerate(measurements):
-        count = len(measurement.repetitions)
+        count = _unlike(measurement.repetitions)
         if count < ENOUGH_REPETITIONS:
             doubts.append(
                 Doubt(

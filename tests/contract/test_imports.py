@@ -28,6 +28,8 @@ def _loaded(statement: str, *arguments: str) -> set[str]:
         "service.sizing.size",
         "service.parsers",
         "service.judgement.gap",
+        "service.planning.plan",
+        "service.planning.script",
         "service.errors",
         "service.strict_json",
         "service.wire",

@@ -346,6 +346,8 @@ def _tour_of_success(tour: Tour) -> Json:
     for label in ("", "?storage_label=test-disk", "?storage_label=none"):
         for media_type in ("application/json", "text/html", "text/markdown", "text/csv"):
             tour.ask("GET", f"{place}/gap-report{label}", 200, headers={"Accept": media_type})
+    for form in ("application/json", "text/markdown", "text/x-shellscript", "application/x-slurm"):
+        tour.ask("GET", f"{place}/test-plan?nodes=16", 200, headers={"Accept": form})
     for query in ("", "?figure=write_bandwidth&storage_label=test-disk"):
         tour.ask("GET", f"{place}/series{query}", 200)
     for query in ("storage_label=test-disk&storage_label=none", "split_at=2026-11-29T00:00:00Z"):
@@ -449,6 +451,7 @@ def test_every_route_of_the_contract_is_in_the_document(document: Json) -> None:
         "/v1/benchmark-runs/{run_id}": {"get", "delete"},
         "/v1/benchmark-runs/{run_id}/document": {"get"},
         "/v1/scenarios/{scenario_id}/gap-report": {"get"},
+        "/v1/scenarios/{scenario_id}/test-plan": {"get"},
         "/v1/scenarios/{scenario_id}/gap-report-comparison": {"get"},
         "/v1/scenarios/{scenario_id}/series": {"get"},
         "/problems/{type}": {"get"},

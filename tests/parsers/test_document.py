@@ -128,3 +128,9 @@ def test_a_document_without_a_dump_comes_back_unchanged() -> None:
 )
 def test_a_dump_with_a_marker_lost_is_cut_to_the_next_line_of_ior(text: str, left: str) -> None:
     assert without_environment(text.encode()).decode() == left
+
+
+def test_a_dump_that_lost_its_end_is_cut_beyond_its_last_variable() -> None:
+    text = f"IOR-4.0.0: MPI\n{START}A=1\nM=foo\nMachine: x\nTOKEN=s3cret\nTestID              : 0\nOptions:\n"
+    kept = without_environment(text.encode())
+    assert kept == b"IOR-4.0.0: MPI\nTestID              : 0\nOptions:\n"

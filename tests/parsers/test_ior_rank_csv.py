@@ -79,3 +79,8 @@ def test_a_repetition_of_fewer_ranks_in_between_is_refused() -> None:
 
 def test_a_heading_alone_has_no_results() -> None:
     assert refused(content(NAME).splitlines(keepends=True)[0]).code == "no_results"
+
+
+def test_blocks_that_were_copied_are_not_more_repetitions() -> None:
+    twice = parse(content("ior-4.0-rank-details.csv") * 2)
+    assert {doubt.code for doubt in twice.doubts} >= {DoubtCode.FEW_REPETITIONS}

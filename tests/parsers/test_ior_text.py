@@ -457,3 +457,20 @@ def test_a_row_without_its_total_hides_no_long_save() -> None:
     changed = re.sub(r"(?m)^(write\s+75\.91 .*?)3\.37(\s+0\s*)$", r"\g<1>0.000000\2", text)
     assert changed != text
     assert refused(changed.encode()).code == "inconsistent_row"
+
+
+def test_a_run_that_lost_its_banner_is_not_passed_over() -> None:
+    text = content("ior-4.0-two-runs-appended.txt").decode()
+    second = text.rindex("IOR-4.0.0:")
+    for changed in (text[:second] + text[second + 4 :], text[4:]):
+        error = refused(changed.encode())
+        assert error.code == "bad_structure"
+        assert error.line is not None
+
+
+def test_csv_behind_text_is_not_passed_over() -> None:
+    text, csv = (
+        content("ior-4.0-posix-fpp-write-read-2reps.txt"),
+        content("ior-4.0-posix-fpp-4nodes-write-only.csv"),
+    )
+    assert refused(text + csv).code == "bad_structure"

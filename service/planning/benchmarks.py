@@ -1,0 +1,355 @@
+"""The tests that a script runs: IOR writing, reading, writing under a read load, and mdtest."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from service.parsers.run import Condition
+from service.planning import amounts, commands
+from service.planning.case import REPETITIONS, STRIPE_COUNT, Case, proofs
+from service.planning.commands import Blocks, Ranks
+from service.planning.planned import PlannedTest, ReadTrust, TestId
+from service.sizing import presets
+from service.sizing.sizing import TargetId
+from service.sizing.spec import ScenarioSpec
+from service.sizing.units import GB, TB
+from service.wire import EXACT_INTEGER_MAX
+
+LARGEST_TRANSFER_BYTES = 4 * 2**20
+SMALLEST_TRANSFER_BYTES = 4096
+PADDING_FRACTION = 0.05
+"""By no more than this a block is larger than the largest shard, unless that is tiny."""
+CACHE_MULTIPLE = 3
+"""A node that reads less than this many times its memory may have read its memory, says the judgement."""
+LONGEST_READ_SECONDS = 3600.0
+"""A read of so much data is planned where the memory is known and the whole test takes no longer than this. [s]"""
+
+
+def blocks_for(shard_bytes: int) -> Blocks:
+    """Return the block of each rank: the shard, rounded up to whole transfers.
+
+    The transfer is the largest power of two that pads the shard by a twentieth at most.
+    """
+    shard_bytes = max(shard_bytes, 1)  # a share of less than half a byte is rounded to none
+    transfer = LARGEST_TRANSFER_BYTES
+    while (
+        transfer > SMALLEST_TRANSFER_BYTES
+        and _up(shard_bytes, transfer) > (1 + PADDING_FRACTION) * shard_bytes
+    ):
+        transfer //= 2
+    return Blocks(block_bytes=_up(shard_bytes, transfer), transfer_bytes=transfer)
+
+
+def node_memory_bytes(spec: ScenarioSpec) -> int | None:
+    """Return the DRAM of a node, as given or as its GPU preset has it for such a node. [B]"""
+    cluster = spec.cluster
+    if cluster.host_memory_bytes_per_node is not None or cluster.gpu_preset is None:
+        return cluster.host_memory_bytes_per_node
+    preset = presets.gpus()[cluster.gpu_preset]
+    return preset.host_memory_bytes_per_node if preset.gpus_per_node == cluster.gpus_per_node else None
+
+
+def _up(value: int, step: int) -> int:
+    return -(-value // step) * step
+
+
+def ior_write(case: Case) -> PlannedTest:
+    """Return the write of the largest shard from every rank, which keeps its files for the read."""
+    result = "ior-write.json"
+    written = REPETITIONS * case.one_write_bytes
+    return PlannedTest(
+        id=TestId.IOR_WRITE,
+        title="IOR write",
+        why="A save: a file for each writer, all at once, each as large as the largest shard, synced.",
+        scripted=True,
+        **_shape(case.ranks, case.blocks),
+        file_per_process=True,
+        fsync=True,
+        stripe_count=STRIPE_COUNT,
+        commands=[
+            case.site.command(
+                "Write, with fsync inside the time, and keep the files for the read.",
+                commands.ior_write(
+                    case.site.launcher,
+                    case.ranks,
+                    case.blocks,
+                    file=f"{TestId.IOR_WRITE}/data",
+                    repetitions=REPETITIONS,
+                    result=result,
+                    keep=True,
+                ),
+            )
+        ],
+        expected_seconds=case.write_seconds(written),
+        bytes_written=written,
+        peak_bytes=written,
+        proofs=proofs(
+            case,
+            case.ranks.nodes,
+            case.targets(
+                TargetId.WRITE_BANDWIDTH, TargetId.NODE_WRITE_BANDWIDTH, TargetId.SLOWEST_WRITER_SECONDS
+            ),
+        ),
+        conditions=[],
+        result_file=result,
+        post=case.post(result),
+        notes=list(_load_notes(case)),
+    )
+
+
+def ior_read(case: Case) -> PlannedTest:
+    """Return the read of what was written, or of more where the memory of the nodes asks for it and allows it."""
+    result = "ior-read.json"
+    trust = _read_trust(case)
+    blocks = _read_blocks(case) if trust.trusted else None
+    launcher, site = case.site.launcher, case.site
+    read = commands.ior_read(
+        launcher,
+        case.ranks,
+        blocks or case.blocks,
+        file=f"{TestId.IOR_READ if blocks else TestId.IOR_WRITE}/data",
+        repetitions=REPETITIONS,
+        result=result,
+        many_files=blocks is None,
+    )
+    steps = [site.command("Read back what another node wrote.", read)]
+    if blocks is not None:
+        own = commands.ior_write(
+            launcher,
+            case.ranks,
+            blocks,
+            file=f"{TestId.IOR_READ}/data",
+            repetitions=1,
+            result=None,
+            keep=True,
+        )
+        steps.insert(0, site.command("Write more than the nodes' memory holds three times.", own))
+    one_read = (blocks or case.blocks).rank_bytes * case.ranks.count
+    written = one_read if blocks is not None else 0
+    required = (
+        case.sizing.read.required_gb_per_second * case.share(case.ranks.nodes) if case.sizing.read else 1.0
+    )
+    return PlannedTest(
+        id=TestId.IOR_READ,
+        title="IOR read",
+        why="The restart: every rank reads at once what was saved, and no rank what its own node has in memory.",
+        scripted=True,
+        **_shape(case.ranks, blocks or case.blocks),
+        file_per_process=True,
+        reordered=True,
+        stripe_count=STRIPE_COUNT,
+        commands=steps,
+        expected_seconds=REPETITIONS * one_read / GB / required + case.write_seconds(written),
+        bytes_written=written,
+        peak_bytes=written + REPETITIONS * case.one_write_bytes,
+        read_trust=trust,
+        proofs=proofs(
+            case,
+            case.ranks.nodes,
+            case.targets(TargetId.READ_BANDWIDTH, TargetId.NODE_READ_BANDWIDTH),
+            flattered=not trust.trusted,
+        ),
+        conditions=[],
+        result_file=result,
+        post=case.post(result),
+        notes=[trust.sentence],
+    )
+
+
+def _read_blocks(case: Case) -> Blocks | None:
+    """Return blocks of so many segments that a read counts; None where one segment does, or too much is needed."""
+    memory = node_memory_bytes(case.spec)
+    node_bytes = case.blocks.block_bytes * case.ranks.per_node
+    if memory is None or case.ranks.nodes == 1 or case.sizing.read is None:
+        return None
+    if node_bytes >= CACHE_MULTIPLE * memory:
+        return None
+    blocks = Blocks(
+        case.blocks.block_bytes,
+        case.blocks.transfer_bytes,
+        segments=-(-CACHE_MULTIPLE * memory // node_bytes),
+    )
+    moved_bytes = blocks.rank_bytes * case.ranks.count
+    read = case.sizing.read.required_gb_per_second * case.share(case.ranks.nodes)
+    seconds = REPETITIONS * moved_bytes / GB / read + case.write_seconds(moved_bytes)
+    usable_tb = case.spec.storage.usable_tb if case.spec.storage is not None else None
+    usable_bytes = usable_tb * TB if usable_tb is not None else EXACT_INTEGER_MAX
+    fits = moved_bytes + REPETITIONS * case.one_write_bytes <= usable_bytes
+    return blocks if seconds <= LONGEST_READ_SECONDS and fits else None
+
+
+def _read_trust(case: Case) -> ReadTrust:
+    memory = node_memory_bytes(case.spec)
+    needed = CACHE_MULTIPLE * memory if memory is not None else None
+    grown = _read_blocks(case)
+    node_bytes = (grown or case.blocks).rank_bytes * case.ranks.per_node
+    enough = needed is None or node_bytes >= needed
+    trusted = enough and case.ranks.nodes > 1
+    cold = "a DCP load with a cold page cache shows it."
+    if case.ranks.nodes == 1:
+        sentence = (
+            "On one node nobody reads what another node wrote, so this read can show a miss and nothing else; "
+            + cold
+        )
+    elif needed is None:
+        sentence = (
+            "The scenario does not say how much memory a node has. The read counts because every rank reads what "
+            "another node wrote, and each repetition files of its own; but a node reads "
+            f"{amounts.of_bytes(node_bytes)}, and where that is less than three times its memory a cache may have "
+            "helped: give cluster.host_memory_bytes_per_node."
+        )
+    elif grown is not None:
+        sentence = (
+            f"A node has {amounts.of_bytes(memory or 0)} of memory, so each reads {amounts.of_bytes(node_bytes)}, more "
+            "than three times that, from files written for this test."
+        )
+    elif enough:
+        sentence = (
+            f"Each node reads {amounts.of_bytes(node_bytes)}, more than three times its memory of "
+            f"{amounts.of_bytes(memory or 0)}."
+        )
+    else:
+        sentence = (
+            f"A node has {amounts.of_bytes(memory or 0)} of memory, and reads {amounts.of_bytes(node_bytes)} where "
+            f"{amounts.of_bytes(needed)} would be trusted, which takes too long or too much space at the speed that is "
+            "asked for. This read can show a miss and nothing else; " + cold
+        )
+    return ReadTrust(
+        node_memory_bytes=memory,
+        needed_bytes_per_node=needed,
+        bytes_per_node=node_bytes,
+        trusted=trusted,
+        sentence=sentence,
+    )
+
+
+def ior_write_under_read_load(case: Case) -> PlannedTest:
+    """Return the write beside a job that reads all the time."""
+    result = "ior-write-under-read-load.json"
+    readers = Ranks(nodes=case.ranks.nodes, per_node=1)
+    read = Blocks(case.blocks.block_bytes, case.blocks.transfer_bytes, segments=case.ranks.per_node)
+    site, launcher, folder = case.site, case.site.launcher, TestId.IOR_WRITE_UNDER_READ_LOAD
+    written = (1 + REPETITIONS) * case.one_write_bytes
+    return PlannedTest(
+        id=TestId.IOR_WRITE_UNDER_READ_LOAD,
+        title="IOR write under read load",
+        why="An async save drains while the data loaders read: the write again, beside a job that reads all the time.",
+        scripted=True,
+        **_shape(case.ranks, case.blocks),
+        file_per_process=True,
+        fsync=True,
+        stripe_count=STRIPE_COUNT,
+        commands=[
+            site.command(
+                "Write what the load reads.",
+                commands.ior_write(
+                    launcher,
+                    readers,
+                    read,
+                    file=f"{folder}/load",
+                    repetitions=1,
+                    result=None,
+                    keep=True,
+                ),
+            ),
+            site.command(
+                "Start the load, one reader on each node, in the background; end it when the write is done.",
+                commands.ior_reader(launcher, readers, read, file=f"{folder}/load"),
+            ),
+            site.command(
+                "Write beside it, once the first pass of the load is done.",
+                commands.ior_write(
+                    launcher,
+                    case.ranks,
+                    case.blocks,
+                    file=f"{folder}/data",
+                    repetitions=REPETITIONS,
+                    result=result,
+                    keep=False,
+                ),
+            ),
+        ],
+        expected_seconds=case.write_seconds(written),
+        bytes_written=written,
+        peak_bytes=2 * case.one_write_bytes,
+        proofs=proofs(case, case.ranks.nodes, case.targets(TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD)),
+        conditions=[Condition.UNDER_READ_LOAD],
+        result_file=result,
+        post=case.post(result, [Condition.UNDER_READ_LOAD]),
+        notes=[
+            "The result counts only if the load went on until the write ended; the script posts it only then.",
+            "One reader on each node, past its page cache, is a load and not yours: where your data loaders read more, "
+            "give it more ranks.",
+            *_load_notes(case),
+        ],
+    )
+
+
+def mdtest_create(case: Case) -> PlannedTest:
+    """Return the creates of a save, by all writers into one folder."""
+    result = "mdtest-create.txt"
+    files_per_rank = case.spec.shards.files_per_writer
+    (target,) = case.targets(TargetId.FILE_CREATE_RATE)
+    return PlannedTest(
+        id=TestId.MDTEST_CREATE,
+        title="mdtest create",
+        why="The burst of creates that every save is, by all writers into one folder, and the deletes of an old one.",
+        scripted=True,
+        nodes=case.ranks.nodes,
+        ranks=case.ranks.count,
+        ranks_per_node=case.ranks.per_node,
+        repetitions=REPETITIONS,
+        files_per_rank=files_per_rank,
+        file_per_process=True,
+        stripe_count=STRIPE_COUNT,
+        commands=[
+            case.site.command(
+                "Create and remove the files of a save.",
+                commands.mdtest_create(
+                    case.site.launcher,
+                    case.ranks,
+                    files_per_rank=files_per_rank,
+                    repetitions=REPETITIONS,
+                    folder=TestId.MDTEST_CREATE,
+                ),
+            )
+        ],
+        # The deletes are given as long as the creates.
+        expected_seconds=2 * REPETITIONS * files_per_rank * case.ranks.count / target.value,
+        bytes_written=0,
+        peak_bytes=0,
+        proofs=proofs(case, case.ranks.nodes, [target]),
+        conditions=[],
+        result_file=result,
+        post=case.post(result),
+        notes=[
+            "A rate of creates is not multiplied by nodes: metadata servers do not grow with the clients.",
+        ],
+    )
+
+
+def _shape(ranks: Ranks, blocks: Blocks) -> dict[str, Any]:
+    return {
+        "nodes": ranks.nodes,
+        "ranks": ranks.count,
+        "ranks_per_node": ranks.per_node,
+        "repetitions": REPETITIONS,
+        "block_bytes": blocks.block_bytes,
+        "transfer_bytes": blocks.transfer_bytes,
+        "segments": blocks.segments,
+        "files_per_rank": 1,
+    }
+
+
+def _load_notes(case: Case) -> Iterator[str]:
+    checkpoint = case.sizing.checkpoint
+    even = checkpoint.bytes / checkpoint.writers
+    if checkpoint.largest_shard_bytes > 1.05 * even:
+        yield (
+            f"Every rank writes the largest shard, {checkpoint.largest_shard_bytes / even:.3g} times the mean one, so "
+            "this is harder than a save; to pass it is more than enough."
+        )
+    if case.ranks.per_node * checkpoint.nodes > checkpoint.writers:
+        yield (
+            f"{case.ranks.per_node} ranks on every node are more than the {checkpoint.writers:,} writers over "
+            f"{checkpoint.nodes:,} nodes, since all nodes get as many."
+        )

@@ -1,0 +1,128 @@
+"""What every test is planned from, and what a run of so many nodes can prove.
+
+By the rules of the judgement rates are compared node by node on fewer nodes, times where a rank has the scenario's
+load, a rate of creates as a whole, and the size of a checkpoint only on all nodes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from service.parsers.measurement import ENOUGH_REPETITIONS
+from service.parsers.run import Condition
+from service.planning import amounts, commands
+from service.planning.commands import Blocks, Ranks, Site
+from service.planning.planned import Best, Command, Proof
+from service.sizing.sizing import Scope, Sizing, Target, TargetId, TargetUnit
+from service.sizing.spec import SaveMode, ScenarioSpec
+from service.sizing.units import GB
+
+REPETITIONS = ENOUGH_REPETITIONS
+STRIPE_COUNT = 1
+
+LOADS = frozenset({TargetId.LOAD_SECONDS, TargetId.RESHARDED_LOAD_SECONDS})
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What every test is planned from."""
+
+    spec: ScenarioSpec
+    sizing: Sizing
+    scenario_id: UUID
+    site: Site
+    url: str
+    storage_label: str | None
+    nodes: int
+    low_fraction: float
+    ranks: Ranks
+    blocks: Blocks
+
+    @property
+    def all_nodes(self) -> int:
+        """The scenario's nodes."""
+        return self.sizing.checkpoint.nodes
+
+    @property
+    def is_async(self) -> bool:
+        """Whether training goes on while a save is written."""
+        return self.spec.save.mode is SaveMode.ASYNC
+
+    @property
+    def window_seconds(self) -> float:
+        """In what time a save is written."""
+        lag = self.sizing.write.durable_lag_seconds
+        return lag if lag is not None else self.sizing.blocking.seconds
+
+    @property
+    def one_write_bytes(self) -> int:
+        """What all ranks of IOR write in one repetition. [B]"""
+        return self.blocks.block_bytes * self.ranks.count
+
+    def is_full(self, nodes: int) -> bool:
+        """Whether a run on so many nodes counts as one at full scale."""
+        return nodes >= self.low_fraction * self.all_nodes
+
+    def share(self, nodes: int) -> float:
+        """Return the part of a cluster's rate that so many nodes must reach."""
+        return 1.0 if self.is_full(nodes) else nodes / self.all_nodes
+
+    def write_seconds(self, moved_bytes: float) -> float:
+        """Return how long so much takes at the write bandwidth that the benchmark's nodes must reach."""
+        return moved_bytes / GB / (self.sizing.write.required_gb_per_second * self.share(self.ranks.nodes))
+
+    def targets(self, *ids: TargetId) -> list[Target]:
+        """Return those of the targets that the scenario has, in its order."""
+        return [target for target in self.sizing.targets if target.id in ids]
+
+    def post(self, result: str, conditions: Sequence[Condition] = ()) -> Command:
+        """Return what posts a result."""
+        return self.site.command(
+            "Post the result.",
+            commands.post(
+                url=self.url,
+                scenario_id=self.scenario_id,
+                result=result,
+                storage_label=self.storage_label,
+                conditions=conditions,
+            ),
+        )
+
+
+def proofs(case: Case, nodes: int, targets: Sequence[Target], *, flattered: bool = False) -> list[Proof]:
+    """Return what a run on so many nodes must reach for each target; a flattered one can only show a miss."""
+    return [_proof(case, nodes, target, flattered=flattered) for target in targets]
+
+
+def _proof(case: Case, nodes: int, target: Target, *, flattered: bool) -> Proof:
+    is_share = target.unit is TargetUnit.GB_PER_SECOND and target.scope is Scope.CLUSTER
+    value = target.value * (case.share(nodes) if is_share else 1.0)
+    sentence = amounts.bound(target.comparison, value, target.unit)
+    if is_share and value != target.value:
+        sentence += (
+            f" on {nodes:,} nodes, their share of {amounts.of_unit(target.value, target.unit)} on "
+            f"{case.all_nodes:,}"
+        )
+    elif target.scope is Scope.NODE:
+        sentence += " from each node"
+    best = _best(case, nodes, target.id)
+    return Proof(
+        target_id=target.id,
+        comparison=target.comparison,
+        target_value=target.value,
+        value=value,
+        unit=target.unit,
+        scope=target.scope,
+        why=target.why,
+        best=Best.NOTHING if flattered else best,
+        sentence=f"{sentence}: {target.why}",
+    )
+
+
+def _best(case: Case, nodes: int, target_id: TargetId) -> Best:
+    if case.is_full(nodes):
+        return Best.MET
+    # A checkpoint of fewer nodes is smaller: it says nothing of the size, and of the time of a load only a miss.
+    if target_id is TargetId.CHECKPOINT_BYTES or target_id in LOADS:
+        return Best.NOTHING
+    return Best.MET_IF_IT_SCALES

@@ -1,0 +1,193 @@
+"""A scenario and its sizing → the plan of the tests that settle it."""
+
+import math
+from collections.abc import Iterator, Sequence
+from uuid import UUID
+
+from service.errors import Fault, Unsatisfiable
+from service.planning import commands
+from service.planning.benchmarks import (
+    blocks_for,
+    ior_read,
+    ior_write,
+    ior_write_under_read_load,
+    mdtest_create,
+)
+from service.planning.case import LOADS, STRIPE_COUNT, Case
+from service.planning.checkpointer import dcp_async_save, dcp_load, dcp_resharded_load, dcp_save
+from service.planning.commands import Ranks, Site
+from service.planning.planned import Best, Launcher, PlannedTest, TestPlan, Unproven
+from service.sizing.sizing import Sizing, Target, TargetId
+from service.sizing.spec import ScenarioSpec
+from service.wire import EXACT_INTEGER_MAX
+
+_TIMES = frozenset({TargetId.SLOWEST_WRITER_SECONDS, TargetId.BLOCKING_SECONDS, TargetId.PERSIST_SECONDS})
+_ORDER = (Best.NOTHING, Best.MET_IF_IT_SCALES, Best.MET)
+
+_SCALE_NOTE = (
+    "A small run misses faults that appear only at scale: one that was seen in the field appeared on 60 nodes, and "
+    "not on four. Let the last run before acceptance be one on all nodes."
+)
+
+
+def plan(
+    *,
+    spec: ScenarioSpec,
+    sizing: Sizing,
+    scenario_id: UUID,
+    scenario_revision: int,
+    name: str,
+    url: str,
+    nodes: int | None = None,
+    storage_label: str | None = None,
+    directory: str | None = None,
+    launcher: Launcher = Launcher.MPIRUN,
+    full_scale_low_fraction: float = 0.95,
+) -> TestPlan:
+    """Return the tests that show whether a storage system does what a scenario needs.
+
+    Args:
+        spec: The scenario.
+        sizing: What `size` gives for it.
+        scenario_id: Its id, which the results are posted to.
+        scenario_revision: The revision that `spec` is.
+        name: Its name.
+        url: The service that they are posted to.
+        nodes: The nodes that can be spared; without it all of the scenario's.
+        storage_label: What the results are posted under.
+        directory: An absolute path on the storage under test.
+        launcher: What starts the ranks.
+        full_scale_low_fraction: From this fraction of the scenario's nodes on, a run is compared as a whole.
+
+    Raises:
+        Unsatisfiable: More nodes are asked for than the scenario has, or more is to be written than can be counted.
+    """
+    all_nodes, writers = sizing.checkpoint.nodes, sizing.checkpoint.writers
+    if nodes is not None and nodes > all_nodes:
+        raise Unsatisfiable(
+            Fault("nodes", "too_large", f"The scenario has {all_nodes} nodes; give that many at most.")
+        )
+    folder = f"stallbudget-{str(scenario_id)[:8]}-r{scenario_revision}"
+    chosen = nodes if nodes is not None else all_nodes
+    case = Case(
+        spec=spec,
+        sizing=sizing,
+        scenario_id=scenario_id,
+        site=Site(directory=directory, folder=folder, launcher=launcher),
+        url=url.rstrip("/"),
+        storage_label=storage_label,
+        nodes=chosen,
+        low_fraction=full_scale_low_fraction,
+        # Every node has as many; where writers do not divide by nodes that is more than needed, never less.
+        ranks=Ranks(nodes=min(chosen, writers), per_node=-(-writers // all_nodes)),
+        blocks=blocks_for(sizing.checkpoint.largest_shard_bytes),
+    )
+    tests = list(_tests(case))
+    scripted = [test for test in tests if test.scripted]
+    peak_bytes = max(test.peak_bytes for test in scripted)
+    if max(peak_bytes, sum(test.bytes_written for test in tests)) > EXACT_INTEGER_MAX:
+        raise Unsatisfiable(
+            Fault(
+                "nodes",
+                "too_large",
+                "The tests would write more than 9 PB: plan them for fewer nodes, or a smaller model.",
+            )
+        )
+    return TestPlan(
+        engine_version=sizing.engine_version,
+        scenario_id=scenario_id,
+        scenario_revision=scenario_revision,
+        name=name,
+        storage_label=storage_label,
+        nodes=case.ranks.nodes,
+        scenario_nodes=all_nodes,
+        full_scale=case.is_full(case.ranks.nodes),
+        launcher=launcher,
+        directory=directory,
+        folder=folder,
+        url=case.url,
+        expected_seconds=sum(test.expected_seconds for test in scripted),
+        bytes_written=sum(test.bytes_written for test in scripted),
+        peak_bytes=peak_bytes,
+        lustre=case.site.command(
+            "On Lustre, give each file one object: with a file for each rank, thousands of them spread over the "
+            "targets by themselves, and wider stripes add locks and metadata work without bandwidth.",
+            commands.stripe(STRIPE_COUNT),
+        ),
+        tests=tests,
+        unproven=list(_unproven(case, tests)),
+        notes=list(_notes(case)),
+    )
+
+
+def _tests(case: Case) -> Iterator[PlannedTest]:
+    yield ior_write(case)
+    if case.sizing.read is not None:
+        yield ior_read(case)
+    if case.is_async:
+        yield ior_write_under_read_load(case)
+    yield mdtest_create(case)
+    yield dcp_save(case)
+    yield dcp_async_save(case)
+    if case.sizing.read is not None:
+        yield dcp_load(case)
+        if case.spec.cluster.gpus > 1:
+            yield dcp_resharded_load(case)
+
+
+def _unproven(case: Case, tests: Sequence[PlannedTest]) -> Iterator[Unproven]:
+    for target in case.sizing.targets:
+        reached = [proof.best for test in tests for proof in test.proofs if proof.target_id is target.id]
+        best = max(reached, key=_ORDER.index, default=Best.NOTHING)
+        if best is not Best.MET:
+            yield Unproven(
+                target_id=target.id, best=best, reason=_why_not(case, target, measured=bool(reached))
+            )
+
+
+def _why_not(case: Case, target: Target, *, measured: bool) -> str:
+    some = f"{case.nodes:,} of {case.all_nodes:,} nodes"
+    if not measured:
+        return (
+            "No test of this plan measures it: a single rank cannot load what another number of ranks saved."
+        )
+    if target.id is TargetId.CHECKPOINT_BYTES:
+        return (
+            f"A checkpoint of {some} is smaller; only one of all of them can be held against the whole size."
+        )
+    if target.id in LOADS:
+        return f"{some} load less than the whole checkpoint, so the run can show a miss and nothing else."
+    if target.id is TargetId.FILE_CREATE_RATE:
+        return (
+            f"A rate of creates is not multiplied: {some} must reach the whole rate by themselves, and then more "
+            "clients may still slow it down."
+        )
+    if target.id in _TIMES:
+        return f"Each rank has its load, but the storage has that of {some}."
+    return f"{some} show what one node gets; that all of them keep the pace, they cannot show."
+
+
+def _notes(case: Case) -> Iterator[str]:
+    full, nodes = case.is_full(case.nodes), case.ranks.nodes
+    if nodes < case.nodes:
+        yield (
+            f"The scenario has {case.sizing.checkpoint.writers:,} writers, so the benchmarks run on {nodes:,} nodes, "
+            "one rank each."
+        )
+    if not full:
+        yield (
+            f"The plan is cut to {case.nodes:,} of {case.all_nodes:,} nodes: whatever it reaches is met_if_it_scales "
+            f"at best. From {math.ceil(case.low_fraction * case.all_nodes):,} nodes on a run counts as one at full "
+            "scale."
+        )
+        yield _SCALE_NOTE
+    if case.sizing.read is None:
+        yield "The scenario has no restore target, so no read is planned: give restore.target_seconds."
+    if case.site.launcher is Launcher.MPIRUN:
+        yield (
+            "mpirun is Open MPI's, and finds the hosts as it always does: from the scheduler, or a host file. Other "
+            "MPIs spell --map-by ppr:N:node as -ppn N."
+        )
+    if case.site.directory is None:
+        yield f"Set {commands.DIRECTORY_VARIABLE} to a directory on the storage under test."
+    yield "Durations are those at which the targets are just reached; a slower system takes longer."

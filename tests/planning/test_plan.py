@@ -1,0 +1,304 @@
+"""The plan as a whole: sizes, figures, and that what it promises is what the judgement then says."""
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+
+from service.errors import Unsatisfiable
+from service.judgement import doubts as judged_doubts
+from service.judgement.report import Status
+from service.parsers.measurement import (
+    DcpOp,
+    DcpOperation,
+    Doubt,
+    DoubtCode,
+    Measurement,
+    Operation,
+    Repetition,
+    spread,
+)
+from service.planning import benchmarks
+from service.planning.commands import Blocks
+from service.planning.planned import Launcher, PlannedTest, TestPlan
+from service.sizing.size import size
+from service.sizing.sizing import Sizing, TargetId
+from service.sizing.spec import ScenarioSpec
+from service.wire import EXACT_INTEGER_MAX
+from tests.judgement.examples import dcp, report_on, run, target_of
+from tests.planning.examples import SMALL, changed, one_test, planned, reach
+from tests.sizing.scenarios import ARTICLE, bodies
+
+ASYNC = changed(ARTICLE, save={"mode": "async", "blocking_seconds": 5, "headroom": 2.5})
+KNOWN_MEMORY = changed(ARTICLE, cluster={"gpus": 16384, "gpu_preset": "h100-sxm"})
+SMALL_MEMORY = changed(
+    SMALL, cluster={"gpus": 4, "gpus_per_node": 2, "host_memory_bytes_per_node": 20_000_000}
+)
+UNEVEN = changed(ARTICLE, cluster={"gpus": 100, "gpus_per_node": 8}, shards={"writers": 90, "skew": 3.0})
+LAST_NODE_NOT_FULL = changed(ARTICLE, cluster={"gpus": 1001, "gpus_per_node": 8})
+FEW_WRITERS = changed(ARTICLE, cluster={"gpus": 64, "gpus_per_node": 8}, shards={"writers": 4})
+SCENARIOS: dict[str, dict[str, Any]] = {
+    "sync": ARTICLE,
+    "async": ASYNC,
+    "memory known": KNOWN_MEMORY,
+    "memory small": SMALL_MEMORY,
+    "uneven": UNEVEN,
+    "last node not full": LAST_NODE_NOT_FULL,
+    "small": SMALL,
+}
+
+
+def test_the_articles_scenario_on_all_nodes() -> None:
+    plan = planned(ARTICLE)
+    assert (plan.nodes, plan.scenario_nodes, plan.full_scale) == (2048, 2048, True)
+    assert plan.unproven == []
+    write = one_test(plan, "ior_write")
+    # 346,069,336 bytes a shard: 83 transfers of 4 MiB.
+    assert (write.block_bytes, write.transfer_bytes) == (83 * 4_194_304, 4_194_304)
+    assert (write.ranks, write.ranks_per_node, write.repetitions) == (16384, 8, 3)
+    assert write.bytes_written == 3 * 83 * 4_194_304 * 16384
+    assert write.expected_seconds == pytest.approx(3 * 83 * 4_194_304 * 16384 / 94.5e9)
+    assert reach(write) == {
+        TargetId.WRITE_BANDWIDTH: (94.5, "met"),
+        TargetId.NODE_WRITE_BANDWIDTH: (94.5 / 2048, "met"),
+        TargetId.SLOWEST_WRITER_SECONDS: (60.0, "met"),
+    }
+    assert reach(one_test(plan, "ior_read"))[TargetId.READ_BANDWIDTH] == (47.25, "met")
+    create = one_test(plan, "mdtest_create")
+    assert (create.ranks, create.files_per_rank) == (16384, 1)
+    assert reach(create) == {TargetId.FILE_CREATE_RATE: (16385 / 60, "met")}
+    assert create.expected_seconds == pytest.approx(6 * 16384 / (16385 / 60))
+    assert [test.id for test in plan.tests] == [
+        *("ior_write", "ior_read", "mdtest_create"),
+        *("dcp_save", "dcp_async_save", "dcp_load", "dcp_resharded_load"),
+    ]
+
+
+def test_a_cut_plan_asks_each_node_for_its_share_and_says_what_it_cannot_prove() -> None:
+    plan = planned(ASYNC, nodes=16)
+    assert (plan.nodes, plan.full_scale) == (16, False)
+    write = one_test(plan, "ior_write")
+    assert write.ranks == 128
+    assert reach(write) == {
+        TargetId.WRITE_BANDWIDTH: (23.625 * 16 / 2048, "met_if_it_scales"),
+        TargetId.NODE_WRITE_BANDWIDTH: (23.625 / 2048, "met_if_it_scales"),
+        TargetId.SLOWEST_WRITER_SECONDS: (240.0, "met_if_it_scales"),
+    }
+    # A rate of creates is not shared out.
+    assert reach(one_test(plan, "mdtest_create"))[TargetId.FILE_CREATE_RATE] == (
+        16385 / 240,
+        "met_if_it_scales",
+    )
+    assert {each.target_id: str(each.best) for each in plan.unproven} == {
+        **{target.id: "met_if_it_scales" for target in size(ScenarioSpec.model_validate(ASYNC)).targets},
+        TargetId.LOAD_SECONDS: "nothing",
+        TargetId.RESHARDED_LOAD_SECONDS: "nothing",
+        TargetId.CHECKPOINT_BYTES: "nothing",
+    }
+    assert any("60 nodes" in note for note in plan.notes)
+
+
+@pytest.mark.parametrize(("nodes", "full"), [(1945, False), (1946, True), (2048, True)])
+def test_from_so_many_nodes_on_a_plan_is_at_full_scale(nodes: int, full: bool) -> None:
+    plan = planned(ARTICLE, nodes=nodes)
+    assert plan.full_scale is full
+    value = reach(one_test(plan, "ior_write"))[TargetId.WRITE_BANDWIDTH][0]
+    assert value == (94.5 if full else pytest.approx(94.5 * nodes / 2048))
+
+
+def test_the_fraction_that_counts_as_full_is_a_setting() -> None:
+    assert planned(ARTICLE, nodes=1024, full_scale_low_fraction=0.5).full_scale
+
+
+def test_more_nodes_than_the_scenario_has_are_refused() -> None:
+    with pytest.raises(Unsatisfiable) as refused:
+        planned(SMALL, nodes=3)
+    assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [("nodes", "too_large")]
+
+
+def test_more_bytes_than_can_be_counted_are_refused() -> None:
+    body = changed(ARTICLE, model={"parameters": 10**14, "bytes_per_parameter": 64}, interval=None)
+    with pytest.raises(Unsatisfiable) as refused:
+        planned(body)
+    assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [("nodes", "too_large")]
+
+
+def test_the_rule_of_the_cache_is_the_judgements() -> None:
+    assert benchmarks.CACHE_MULTIPLE == judged_doubts.CACHE_MULTIPLE
+    for body in SCENARIOS.values():
+        spec = ScenarioSpec.model_validate(body)
+        assert benchmarks.node_memory_bytes(spec) == judged_doubts.node_memory_bytes(spec)
+
+
+@pytest.mark.parametrize(
+    ("shard", "block", "transfer"),
+    [
+        (1, 4096, 4096),
+        (4096, 4096, 4096),
+        (4097, 8192, 4096),
+        (10**6, 2**20, 2**20),
+        (346_069_336, 348_127_232, 4_194_304),
+        (4 * 2**20, 4 * 2**20, 4 * 2**20),
+        (10**12, 10**12 + 1_765_376, 4_194_304),
+    ],
+)
+def test_a_block_is_the_shard_rounded_up_to_whole_transfers(shard: int, block: int, transfer: int) -> None:
+    assert benchmarks.blocks_for(shard) == Blocks(block, transfer)
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_run_that_reaches_a_figure_gets_the_verdict_that_the_plan_promises(name: str, cut: bool) -> None:
+    body = SCENARIOS[name]
+    nodes = max(1, planned(body).scenario_nodes // 3) if cut else None
+    plan = planned(body, nodes=nodes)
+    spec = ScenarioSpec.model_validate(body)
+    for test in plan.tests:
+        for proof in test.proofs:
+            if not test.scripted:
+                continue
+            measurement = _measured(test, proof.target_id, proof.value)
+            told = run(measurements=[measurement], conditions=test.conditions, doubts=_own_doubts(test))
+            target = target_of(report_on(spec, told), proof.target_id)
+            promised = Status.NOT_COMPARABLE if proof.best == "nothing" else Status(proof.best)
+            assert target.status is promised, (proof, target.reason)
+            worse = run(
+                measurements=[_measured(test, proof.target_id, proof.value, worse=True)],
+                conditions=test.conditions,
+                doubts=_own_doubts(test),
+            )
+            assert target_of(report_on(spec, worse), proof.target_id).status in (
+                Status.MISSED,
+                # A heavier load cannot show a miss, nor can a rate of creates on fewer nodes.
+                Status.NOT_COMPARABLE,
+            )
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_checkpoint_that_reaches_a_figure_gets_the_verdict_that_the_plan_promises(
+    name: str, cut: bool
+) -> None:
+    body = SCENARIOS[name]
+    nodes = max(1, planned(body).scenario_nodes // 3) if cut else None
+    plan = planned(body, nodes=nodes)
+    spec = ScenarioSpec.model_validate(body)
+    seen = set()
+    for test in plan.tests:
+        for proof in test.proofs:
+            if test.scripted:
+                continue
+            seen.add(proof.target_id)
+            told = run(operations=[_checkpointed(plan, test, proof.target_id, proof.value, size(spec))] * 3)
+            target = target_of(report_on(spec, told), proof.target_id)
+            promised = Status.NOT_COMPARABLE if proof.best == "nothing" else Status(proof.best)
+            assert target.status is promised, (test.id, proof, target.reason)
+    assert {TargetId.BLOCKING_SECONDS, TargetId.LOAD_SECONDS, TargetId.RESHARDED_LOAD_SECONDS} <= seen
+
+
+def _checkpointed(
+    plan: TestPlan, test: PlannedTest, target_id: TargetId, value: float, sizing: Sizing
+) -> DcpOperation:
+    """Return an operation of a test that just reaches a figure, of a job on its nodes."""
+    op = DcpOp(test.id.removeprefix("dcp_"))
+    held = round(sizing.checkpoint.bytes * min(1.0, test.nodes / plan.scenario_nodes))
+    if plan.full_scale and target_id in (TargetId.LOAD_SECONDS, TargetId.RESHARDED_LOAD_SECONDS):
+        held = sizing.checkpoint.bytes
+    rate = value * (
+        test.nodes if target_id in (TargetId.NODE_WRITE_BANDWIDTH, TargetId.NODE_READ_BANDWIDTH) else 1
+    )
+    is_rate = target_id in (
+        TargetId.WRITE_BANDWIDTH,
+        TargetId.NODE_WRITE_BANDWIDTH,
+        TargetId.READ_BANDWIDTH,
+        TargetId.NODE_READ_BANDWIDTH,
+    )
+    seconds = held / 1e9 / rate if is_rate else value
+    figures: dict[str, Any] = {"bytes_total": held, "checkpoint_bytes": held}
+    if op in (DcpOp.SAVE, DcpOp.ASYNC_SAVE):
+        figures |= {
+            "largest_rank_bytes": sizing.checkpoint.largest_shard_bytes,
+            "blocked_seconds": value,
+            "io_seconds_max": value,
+        }
+    if op is DcpOp.ASYNC_SAVE:
+        figures |= {"drain_seconds": seconds, "durable_lag_seconds": value}
+    return dcp(op, seconds=seconds, nodes=test.nodes, ranks=test.ranks, **figures)
+
+
+def _own_doubts(test: PlannedTest) -> list[Doubt]:
+    """Return what IOR's parser would doubt."""
+    if test.reordered and test.nodes == 1:
+        return [Doubt(code=DoubtCode.CACHED_READ, measurement=0, message="One node.")]
+    return []
+
+
+def _measured(test: PlannedTest, target_id: TargetId, value: float, *, worse: bool = False) -> Measurement:
+    """Return a measurement by a test that just reaches a figure, or just does not."""
+    is_time = target_id is TargetId.SLOWEST_WRITER_SECONDS
+    value *= (1.01 if is_time else 0.99) if worse else 1.0
+    if target_id in (TargetId.NODE_WRITE_BANDWIDTH, TargetId.NODE_READ_BANDWIDTH):
+        value *= test.nodes
+    moved = (test.block_bytes or 0) * (test.segments or 1) * test.ranks
+    operations = {"ior_read": Operation.READ, "mdtest_create": Operation.FILE_CREATE}
+    return Measurement(
+        operation=operations.get(test.id, Operation.WRITE),
+        ranks=test.ranks,
+        nodes=test.nodes,
+        ranks_per_node=test.ranks_per_node,
+        block_bytes=test.block_bytes,
+        segments=test.segments,
+        repetitions=[Repetition(bytes=moved or None)] * test.repetitions,
+        gb_per_second=spread([value]) if test.block_bytes and not is_time else None,
+        per_second=spread([value]) if not test.block_bytes else None,
+        total_seconds=spread([value]) if is_time else None,
+    )
+
+
+def test_writers_that_are_fewer_than_the_nodes_have_a_node_each() -> None:
+    plan = planned(FEW_WRITERS)
+    assert (plan.nodes, plan.scenario_nodes, plan.full_scale) == (4, 8, False)
+    assert (one_test(plan, "ior_write").ranks, one_test(plan, "dcp_save").ranks) == (4, 64)
+    assert any("4 writers" in note for note in plan.notes)
+
+
+def test_without_a_restore_target_nothing_is_read() -> None:
+    plan = planned(changed(ARTICLE, restore=None))
+    assert not {"ior_read", "dcp_load", "dcp_resharded_load"} & {test.id for test in plan.tests}
+    assert any("restore.target_seconds" in note for note in plan.notes)
+
+
+def test_a_single_rank_cannot_be_resharded() -> None:
+    plan = planned(changed(SMALL, cluster={"gpus": 1, "gpus_per_node": 1}))
+    assert "dcp_resharded_load" not in {test.id for test in plan.tests}
+    assert [each.target_id for each in plan.unproven] == [TargetId.RESHARDED_LOAD_SECONDS]
+    assert "single rank" in plan.unproven[0].reason
+
+
+@given(body=bodies())
+@settings(max_examples=60)
+def test_any_scenario_that_can_be_sized_can_be_planned(body: dict[str, Any]) -> None:
+    try:
+        size(ScenarioSpec.model_validate(body))
+    except Unsatisfiable:
+        return
+    spec = ScenarioSpec.model_validate(body)
+    if size(spec).checkpoint.largest_shard_bytes * size(spec).checkpoint.writers > EXACT_INTEGER_MAX / 16:
+        return
+    _assert_sound(planned(body, launcher=Launcher.SRUN))
+
+
+def _assert_sound(plan: TestPlan) -> None:
+    scripted = [test for test in plan.tests if test.scripted]
+    assert plan.bytes_written == sum(test.bytes_written for test in scripted) <= EXACT_INTEGER_MAX
+    assert plan.peak_bytes == max(test.peak_bytes for test in scripted)
+    assert 0 < plan.expected_seconds < math.inf
+    assert TestPlan.model_validate_json(plan.model_dump_json()) == plan
+    for test in scripted:
+        assert test.ranks == test.nodes * test.ranks_per_node
+        assert test.nodes <= plan.nodes
+        if test.block_bytes is not None and test.transfer_bytes is not None:
+            assert test.block_bytes % test.transfer_bytes == 0
+    promised = {proof.target_id for test in plan.tests for proof in test.proofs if proof.best == "met"}
+    assert promised.isdisjoint(each.target_id for each in plan.unproven)
