@@ -67,6 +67,8 @@ _BASES = {
     Basis.UNLIKE_LOAD: "of an unlike load",
 }
 NOTHING = "–"
+MOST_STORAGES = 10
+"""How many of the storages that a report leaves out are named."""
 
 
 def outline(report: GapReport, *, name: str) -> Outline:
@@ -105,7 +107,7 @@ def _about(report: GapReport, name: str) -> Section:
     rows = [
         ("Scenario", f"{name}, revision {report.scenario_revision}"),
         ("Scenario id", str(report.scenario_id)),
-        ("Storage", report.storage_label if report.storage_label is not None else "without a label"),
+        ("Storage", _storage(report.storage_label)),
         ("Runs considered", f"{report.runs_considered:,}"),
         (
             "Evidence",
@@ -120,8 +122,20 @@ def _about(report: GapReport, name: str) -> Section:
         rows.append(("Runs from", choice.ran_from.isoformat()))
     if choice.ran_before is not None:
         rows.append(("Runs before", choice.ran_before.isoformat()))
+    others = [
+        f"{_storage(each.storage_label)} ({each.runs:,})"
+        for each in report.storages
+        if each.storage_label != report.storage_label
+    ]
+    if others:
+        more = f" and {len(others) - MOST_STORAGES:,} more" if len(others) > MOST_STORAGES else ""
+        rows.append(("Storages left out, with their runs", ", ".join(others[:MOST_STORAGES]) + more))
     rows.append(("Engine version", report.engine_version))
     return Section("About", table=Table(("What", "Which"), rows))
+
+
+def _storage(label: str | None) -> str:
+    return label if label is not None else "without a label"
 
 
 def _verdict(report: GapReport) -> Section:

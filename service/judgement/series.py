@@ -168,7 +168,8 @@ def series(
         choice: What was asked for of the evidence.
         only: The figures to tell; None for all that the scenario has a target for.
     """
-    ordered = sorted(runs, key=lambda run: (run.took_place_at, run.received_at, str(run.id)))
+    ordered = sorted(runs, key=lambda run: (run.took_place_at, run.received_at, run.id.int))
+    looked_up = [(run, doubts.placed(run)) for run in ordered]
     return SeriesReport(
         engine_version=sizing.engine_version,
         scenario_id=scenario_id,
@@ -181,14 +182,14 @@ def series(
             each
             for target in sizing.targets
             if only is None or target.id in only
-            for each in _of_target(target, ordered, spec, sizing, scenario_revision, choice)
+            for each in _of_target(target, looked_up, spec, sizing, scenario_revision, choice)
         ],
     )
 
 
 def _of_target(
     target: Target,
-    runs: Sequence[BenchmarkRun],
+    runs: Sequence[tuple[BenchmarkRun, doubts.Placed]],
     spec: ScenarioSpec,
     sizing: Sizing,
     revision: int,
@@ -196,10 +197,9 @@ def _of_target(
 ) -> list[Series]:
     found: dict[_Key, dict[UUID, Figure]] = {}
     reading = reading_of(spec, choice)
-    for run in runs:
+    for run, stated in runs:
         if not may_speak(run, target.id, choice.conditions):
             continue
-        stated = doubts.placed(run)
         for figure in figures(run, target.id, reading=reading, expected=target.value):
             seen = doubts.of_figure(
                 figure,

@@ -10,7 +10,7 @@ import pytest
 from service.judgement import sentences
 from service.judgement.outline import OUTCOMES, outline
 from service.judgement.renderings import CSV_COLUMNS, comma_separated, markdown, page
-from service.judgement.report import GapReport, Outcome
+from service.judgement.report import GapReport, Outcome, StorageRuns
 from service.parsers.measurement import DcpOp, Doubt, DoubtCode, Operation
 from service.parsers.run import Condition
 from service.sizing.sizing import TargetId
@@ -230,3 +230,17 @@ def test_every_kind_of_report_has_an_outline() -> None:
     stuck = markdown(reports[3], name="any")
     assert "For the measured stall the best interval is 3,968 s." in stuck
     assert "| Only these runs | 00000000-0000-0000-0000-000000000003 |" in markdown(reports[6], name="any")
+
+
+def test_the_storages_that_a_report_leaves_out_are_named() -> None:
+    report = report_on(scenario(), run(measurements=[ior(99.0)]))
+    runs = [
+        StorageRuns(storage_label="pfs-a", runs=1),
+        StorageRuns(runs=2),
+        StorageRuns(storage_label="b|b", runs=3),
+    ]
+    told = markdown(report.model_copy(update={"storages": runs}), name="any")
+    assert "| Storages left out, with their runs | without a label (2), b\\|b (3) |" in told
+    many = [StorageRuns(storage_label=f"s{number}", runs=1) for number in range(12)]
+    assert "s9 (1) and 2 more |" in markdown(report.model_copy(update={"storages": many}), name="any")
+    assert "left out" not in markdown(report, name="any")
