@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from service.planning import amounts
 from service.planning.planned import PlannedTest, TestPlan
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~&$:@=\"'/])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]()<>#.!|~&$:@])")
 
 
 def markdown(plan: TestPlan) -> str:

@@ -279,7 +279,9 @@ post() {{
     200|201) printf '%s  %s\\n' "$status" "$result" ;;
     *)
       wrong=1
-      printf '%s  %s\\n' "$status" "$result: refused; to post it again, run its line of --dry-run in $RESULTS"
+      said=refused
+      if [ "$status" = 000 ]; then said='not sent'; fi
+      printf '%s  %s\\n' "$status" "$result: $said; to post it again, run its line of --dry-run in $RESULTS"
       if [ -s "$receipt" ]; then cut -c 1-600 "$receipt"; fi
       ;;
   esac

@@ -226,16 +226,19 @@ def test_a_test_that_fails_costs_its_own_result_alone(
     assert ("The load ended before the write did" in done.stderr) is (fails != "ior-write")
 
 
-@pytest.mark.parametrize(("status", "shown"), [("422", "422"), ("none", "000"), ("500", "500")])
+@pytest.mark.parametrize(
+    ("status", "shown", "said"),
+    [("422", "422", "refused"), ("none", "000", "not sent"), ("500", "500", "refused")],
+)
 def test_a_post_that_is_refused_is_told_and_ends_with_1(
-    workplace: Workplace, status: str, shown: str
+    workplace: Workplace, status: str, shown: str, said: str
 ) -> None:
     workplace.environment["STAND_IN_STATUS"] = status
     plan = planned(SMALL, directory=str(workplace.storage))
     done = workplace.run(script.shell(plan))
     assert done.returncode == 1
     for result in RESULTS:
-        assert f"{shown}  {result}: refused; to post it again" in done.stdout
+        assert f"{shown}  {result}: {said}; to post it again" in done.stdout
         assert (_results(workplace, plan) / result).exists()
     assert done.stdout.count("as the test wants") == len(RESULTS)
 
