@@ -51,8 +51,8 @@ Importing `service.app` takes {import_ours:.2f} s; importing only the libraries 
 Documents made from real outputs, each read in a process of its own: megabytes (10^6 bytes) a second of processor time,
 recognising included, and how many times the document's size the process grew by at most. Beside it, what the
 language alone makes of the same bytes: `json.loads` for JSON, `splitlines` for text. *Growth* is the time of the
-largest over that of the middle one, for as much of each: 1 where cost is linear. There are {most_runs} runs at most, each of them
-longer in a larger document: of repetitions, iterations or the lines that tools print between.
+largest over that of the middle one, for as much of each: 1 where cost is linear. There are {most_runs} runs at most,
+each of them longer in a larger document: of repetitions, iterations or the lines that tools print between.
 
 | format, of many | MB | read at | memory | beside the language | its memory | growth |
 |---|---|---|---|---|---|---|
