@@ -554,7 +554,10 @@ def _check_summary(summary: Summary, rows: Sequence[Row]) -> None:
         least
         and mean
         and largest
-        and not least.value <= mean.value + 2 * mean.half <= largest.value + 4 * mean.half
+        and not (
+            least.value <= largest.value
+            and least.value <= mean.value + 2 * mean.half <= largest.value + 4 * mean.half
+        )
     ):
         raise refusal(
             "inconsistent_summary",

@@ -216,7 +216,7 @@ def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) 
         if not 0 < each.value < 1e10:
             raise refusal("bad_number", f"has a bandwidth of {each.value:g} MiB/s.", summary.place)
     ior.check_calls(summary, setup.transfer_bytes)
-    if not least.value - 0.01 <= mean.value <= largest.value + 0.01:
+    if least.value > largest.value or not least.value - 0.01 <= mean.value <= largest.value + 0.01:
         raise refusal(
             "inconsistent_summary",
             "has a mean that does not lie between its smallest and largest bandwidth; post the original.",
@@ -243,7 +243,8 @@ def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) 
                 summary.place,
             )
         total = Spread(mean=seconds.value, min=min(shortest, seconds.value), max=max(longest, seconds.value))
-    rates = [ior.gb_per_second(each.value) for each in (mean, least, largest)]
+    mean_mib = min(max(mean.value, least.value), largest.value)
+    rates = [ior.gb_per_second(each) for each in (mean_mib, least.value, largest.value)]
     return ior.described(
         run=run,
         test=test.id,

@@ -432,7 +432,7 @@ def _row(cells: Sequence[str], number: int) -> _Row:
     largest, least, mean = (_rate(cell, number) for cell in cells[:3])
     # Some releases divide by the iterations less one, which for one of them gives nan.
     deviation = None if cells[3].lower().strip("-") == "nan" else _rate(cells[3], number)
-    if largest > 0 and not 0 < least <= mean + 2 * _ROUNDING <= largest + 4 * _ROUNDING:
+    if least > largest or (largest > 0 and not 0 < least <= mean + 2 * _ROUNDING <= largest + 4 * _ROUNDING):
         raise refusal(
             "inconsistent_summary",
             "has a mean that does not lie between its smallest and largest rate, or a rate of zero beside "

@@ -178,6 +178,20 @@ def test_a_mean_beyond_the_largest_is_refused() -> None:
     assert made.code == "inconsistent_summary"
 
 
+@pytest.mark.parametrize(
+    ("name", "before", "after"),
+    [
+        ("io500-sc25dev-debug-mdtest-easy-write.txt", "8237.909       8237.909", "8237.908       8237.909"),
+        ("ior-4.0-posix-fpp-read-only-1rep.json", '"bwMaxMIB": 2370.9191', '"bwMaxMIB": 2370.9190'),
+        ("ior-2.10-posix-fpp-write-read-3reps.txt", "1455.82    1332.19", "1332.18    1332.19"),
+    ],
+)
+def test_a_least_beyond_the_largest_is_refused(name: str, before: str, after: str) -> None:
+    made = examine(_changed(name, (before, after)))
+    assert isinstance(made, UnreadableDocument)
+    assert made.code == "inconsistent_summary"
+
+
 def test_a_mean_time_of_zero_is_none() -> None:
     name = "ior-2.10-posix-fpp-write-read-3reps.txt"
     text = FILES[name].decode()
