@@ -8,8 +8,9 @@ from typing import Self
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from service.units import MIB
+
 PREFIX = "STALLBUDGET_"
-MIB = 2**20
 
 
 class SettingError(ValueError):

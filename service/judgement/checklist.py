@@ -17,7 +17,7 @@ from service.judgement.report import (
 from service.parsers.measurement import DoubtCode
 from service.sizing.sizing import Sizing, TargetId
 from service.sizing.spec import IntervalRule, SaveMode, ScenarioSpec
-from service.sizing.units import TB
+from service.units import TB
 
 TITLES: dict[ChecklistId, str] = {
     ChecklistId.CHECKPOINT_BYTES: "checkpoint bytes measured",

@@ -15,7 +15,7 @@ from service.sizing.interval import exact_interval
 from service.sizing.size import size
 from service.sizing.sizing import Sizing, TargetId
 from service.sizing.spec import RestartSpec, SaveMode, ScenarioSpec
-from service.sizing.units import GB
+from service.units import GB
 
 LEAST_SECONDS = 1e-6
 """The shortest time that a spec can state."""

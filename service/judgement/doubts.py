@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from service.judgement.evidence import Activity, Figure, Kind
-from service.parsers.measurement import Doubt, DoubtCode
+from service.parsers.measurement import CACHE_MULTIPLE, Doubt, DoubtCode
 from service.parsers.run import BenchmarkRun
-from service.sizing import presets
 from service.sizing.spec import ScenarioSpec
 
 FLATTERS = frozenset(
@@ -43,9 +42,6 @@ _CONCERNS: Mapping[DoubtCode, frozenset[Activity]] = {
 
 MOST_NAMED = 5
 """How many runs a doubt names, the newest of them."""
-
-CACHE_MULTIPLE = 3
-"""A node that reads less than this many times its memory may have read its memory."""
 
 
 Placed = Mapping[int | None, Sequence[tuple[int, Doubt]]]
@@ -152,15 +148,6 @@ def first_of(doubts: Sequence[Doubt], codes: frozenset[DoubtCode]) -> Doubt | No
     return next((doubt for doubt in doubts if doubt.code in codes), None)
 
 
-def node_memory_bytes(spec: ScenarioSpec) -> int | None:
-    """Return the bytes of memory of one node, as given or as its GPU preset has it for such a node."""
-    cluster = spec.cluster
-    if cluster.host_memory_bytes_per_node is not None or cluster.gpu_preset is None:
-        return cluster.host_memory_bytes_per_node
-    preset = presets.gpus()[cluster.gpu_preset]
-    return preset.host_memory_bytes_per_node if preset.gpus_per_node == cluster.gpus_per_node else None
-
-
 def _touches(doubt: Doubt, figure: Figure) -> bool:
     """Whether a doubt about the figure's measurements, or all of the run, is about what the figure says."""
     concerned = _CONCERNS.get(doubt.code)
@@ -176,7 +163,7 @@ def _cached_read(figure: Figure, place: int | None, spec: ScenarioSpec) -> Doubt
     A DCP document says by its own `page_cache` whether that was cold, and its parser doubts it by that: a
     checkpoint is smaller than the memory it came from, so this rule would doubt every load.
     """
-    memory = node_memory_bytes(spec)
+    memory = spec.cluster.node_memory_bytes
     if figure.activity is not Activity.READING or not figure.of_benchmark or memory is None:
         return None
     if figure.moved_bytes is None or figure.nodes is None:

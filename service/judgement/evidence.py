@@ -13,7 +13,7 @@ from service.parsers.measurement import DcpOp, DcpOperation, Measurement, Operat
 from service.parsers.run import BenchmarkRun
 from service.sizing.sizing import TargetId
 from service.sizing.spec import SaveMode
-from service.sizing.units import GB
+from service.units import GB
 
 
 class Kind(StrEnum):

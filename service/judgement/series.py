@@ -18,7 +18,7 @@ from service.parsers.measurement import DoubtCode
 from service.parsers.run import BenchmarkRun, Condition
 from service.sizing.sizing import Comparison, Scope, Sizing, Target, TargetId, TargetUnit
 from service.sizing.spec import ScenarioSpec
-from service.sizing.units import DAY_SECONDS
+from service.units import DAY_SECONDS
 from service.wire import Absent, Outgoing
 
 

@@ -27,7 +27,6 @@ from service.parsers.dcp_timing_document import (
     refusal,
 )
 from service.parsers.dcp_timing_figures import (
-    BYTES_PER_GB,
     PLAUSIBLE_BYTES_PER_SECOND_PER_RANK,
     ROUNDING,
     Observed,
@@ -43,6 +42,7 @@ from service.parsers.dcp_timing_figures import (
 )
 from service.parsers.document import Document as Upload
 from service.parsers.measurement import DcpOp, DcpOperation, Doubt, DoubtCode, Record
+from service.units import GB
 
 FORMAT_NAME = "dcp-timing"
 
@@ -385,7 +385,7 @@ def _check_rates(at: int, operation: Operation, observed: Observed) -> None:
 def _implausible(what: str, seconds: float, *place: str | int) -> UnreadableDocument:
     return refusal(
         "implausible_rate",
-        f"{what} in {seconds:g} s are more than {PLAUSIBLE_BYTES_PER_SECOND_PER_RANK // BYTES_PER_GB} GB/s a "
+        f"{what} in {seconds:g} s are more than {PLAUSIBLE_BYTES_PER_SECOND_PER_RANK // GB} GB/s a "
         "rank; times are in seconds and sizes in bytes.",
         *place,
     )

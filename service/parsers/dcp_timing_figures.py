@@ -13,10 +13,9 @@ from datetime import UTC, datetime, timedelta
 
 from service.parsers.dcp_timing_document import Document, Operation, Quantity, RankRecord, Summary, is_ok
 from service.parsers.measurement import DcpOp, DcpOperation, DcpSummary
+from service.units import GB
 
-BYTES_PER_GB = 1_000_000_000
-
-PLAUSIBLE_BYTES_PER_SECOND_PER_RANK = 200 * BYTES_PER_GB
+PLAUSIBLE_BYTES_PER_SECOND_PER_RANK = 200 * GB
 """No rank moves more; a document that says so has a wrong unit, or a time that is none."""
 
 ROUNDING = 1e-9
@@ -208,7 +207,7 @@ def gb_per_second(*, moved_bytes: float | None, seconds: float | None) -> float 
     """
     if moved_bytes is None or seconds is None or seconds <= 0:
         return None
-    return moved_bytes / BYTES_PER_GB / seconds
+    return moved_bytes / GB / seconds
 
 
 def write_gb_per_second(observed: Observed) -> float | None:

@@ -20,6 +20,7 @@ from service.errors import UnreadableDocument
 from service.parsers.document import Document
 from service.parsers.ior import Place, merged, refusal
 from service.parsers.measurement import (
+    CACHE_MULTIPLE,
     WIDE_SPREAD_FRACTION,
     Doubt,
     DoubtCode,
@@ -32,12 +33,11 @@ from service.parsers.measurement import (
     spread,
 )
 from service.strict_json import JsonFault, pointer
+from service.units import GB, GIB
 from service.wire import EXACT_INTEGER_MAX
 
 NAME = "dlio-summary"
 
-_GIB = 1 << 30
-_CACHE_MULTIPLE = 3
 """A node that reads less than this many times its memory may have read its memory."""
 
 _NAN_OF_AN_OPERATION = re.compile(
@@ -49,7 +49,7 @@ _MOST_RANKS = 10**8
 _MICROSECOND = 1e-6
 """DLIO takes its times in these."""
 _MOST_SECONDS = 1e8
-_MOST_GIB_PER_SECOND = 1e9
+_MOSTGIB_PER_SECOND = 1e9
 _AGREEMENT = 1e-6
 """All figures are printed with every digit, so that only rounding may part them."""
 _SAME = 1e-10
@@ -136,10 +136,10 @@ def read_summary(document: Document) -> Summary:
         raise refusal(
             "contradictory_setup", f"has {nodes} hosts for {world_size} processes.", _at("num_hosts")
         )
-    size = _number(metric, "checkpoint_size_GB", most=EXACT_INTEGER_MAX / _GIB)
-    checkpoint_bytes = round(size * _GIB)
+    size = _number(metric, "checkpoint_size_GB", most=EXACT_INTEGER_MAX / GIB)
+    checkpoint_bytes = round(size * GIB)
     # It is a count of bytes over 2^30, which a float holds exactly.
-    if checkpoint_bytes <= 0 or abs(checkpoint_bytes - size * _GIB) > _AGREEMENT:
+    if checkpoint_bytes <= 0 or abs(checkpoint_bytes - size * GIB) > _AGREEMENT:
         raise refusal(
             "bad_number",
             "is no whole number of bytes over 2^30; post summary.json as DLIO wrote it.",
@@ -199,9 +199,9 @@ def _phase(metric: dict[str, Any], name: str, size: float) -> Phase | None:
     time_keys = [f"{name}_checkpoint_duration_{what}_seconds" for what in ("mean", "stdev")]
     if all(metric.get(key) is None for key in (*rate_keys, *time_keys)):
         return None
-    rate = _number(metric, rate_keys[0], most=_MOST_GIB_PER_SECOND)
+    rate = _number(metric, rate_keys[0], most=_MOSTGIB_PER_SECOND)
     seconds = _number(metric, time_keys[0], least=_MICROSECOND, most=_MOST_SECONDS)
-    rate_deviation = _deviation(metric, rate_keys[1], most=_MOST_GIB_PER_SECOND)
+    rate_deviation = _deviation(metric, rate_keys[1], most=_MOSTGIB_PER_SECOND)
     deviation = _deviation(metric, time_keys[1], most=_MOST_SECONDS)
     # Each rate is the size over its duration. Less their covariance, mean times mean is the size; and that is
     # negative, and no larger than the product of the deviations.
@@ -219,8 +219,8 @@ def _phase(metric: dict[str, Any], name: str, size: float) -> Phase | None:
         known = _durations(seconds, deviation, rate / size, rate_deviation / size)
     return Phase(
         mean_seconds=seconds,
-        mean_rate=rate * _GIB,
-        rate_deviation=None if rate_deviation is None else rate_deviation * _GIB,
+        mean_rate=rate * GIB,
+        rate_deviation=None if rate_deviation is None else rate_deviation * GIB,
         seconds=known,
     )
 
@@ -287,13 +287,13 @@ def _memory_bytes(root: dict[str, Any]) -> float | None:
     told = root.get("host_memory_GB")
     if not isinstance(told, list) or not told:
         return None
-    if not all(type(each) in (int, float) and 0 < each < _MOST_GIB_PER_SECOND for each in told):
+    if not all(type(each) in (int, float) and 0 < each < _MOSTGIB_PER_SECOND for each in told):
         return None
-    return float(max(told)) * _GIB
+    return float(max(told)) * GIB
 
 
 def _measurement(summary: Summary, operation: Operation, phase: Phase) -> Measurement:
-    size = summary.checkpoint_bytes / 1e9
+    size = summary.checkpoint_bytes / GB
     known = spread([size / seconds for seconds in phase.seconds])
     rate = Spread(mean=size / phase.mean_seconds)
     if known is not None:
@@ -344,7 +344,7 @@ def _doubts(summary: Summary, operation: Operation, phase: Phase) -> list[Doubt]
         )
     elif (
         summary.memory_bytes is None
-        or summary.checkpoint_bytes / summary.nodes < _CACHE_MULTIPLE * summary.memory_bytes
+        or summary.checkpoint_bytes / summary.nodes < CACHE_MULTIPLE * summary.memory_bytes
     ):
         doubts.append(
             Doubt(

@@ -27,6 +27,7 @@ from service.parsers.measurement import (
     repetition_doubts,
     spread,
 )
+from service.units import GB
 from service.wire import EXACT_INTEGER_MAX
 
 OPERATIONS = {"WRITE": Operation.WRITE, "READ": Operation.READ}
@@ -597,7 +598,7 @@ def _bandwidth(
     run: int, operation: Operation, phases: Sequence[Phase], at: Sequence[int], command: _Command
 ) -> tuple[Measurement, list[Doubt]]:
     own = [phases[each] for each in at]
-    rates = [(phase.rate or 0) / 1e9 for phase in own]
+    rates = [(phase.rate or 0) / GB for phase in own]
     repetitions: list[Repetition] = []
     differs = False
     for phase, rate in zip(own, rates, strict=True):
@@ -661,7 +662,7 @@ def _sync_doubts(phases: Sequence[Phase], at: Sequence[int], operation: Operatio
         message = f"elbencho times --sync apart from the write: {sync_seconds:.3f} s followed"
         moved = [(phase.rate or 0) * (phase.milliseconds or 0) / 1e3 for phase in own]
         if operation is Operation.WRITE and seconds > 0:
-            message += f", with which it would be about {sum(moved) / seconds / 1e9:.3g} GB/s"
+            message += f", with which it would be about {sum(moved) / seconds / GB:.3g} GB/s"
     elif any(phase.direct for phase in own):
         message = "The write bypassed the page cache (--direct), and did not wait until the storage had emptied its own"
     return [

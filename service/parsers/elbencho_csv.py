@@ -7,9 +7,10 @@ so that plain splitting at commas is right. Columns go by the heading, which `--
 from service.parsers import elbencho
 from service.parsers.document import Document
 from service.parsers.elbencho import Phase
-from service.parsers.ior import MIB, Place, refusal
+from service.parsers.ior import Place, refusal
 from service.parsers.ior_prefix import line_prefix, unprefixed
 from service.parsers.measurement import Record
+from service.units import MIB
 
 NAME = "elbencho-csv"
 

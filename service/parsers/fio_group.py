@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 from service.parsers import ior
 from service.parsers.fio_job import Job
 from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Repetition, spread
+from service.units import GB
 
 _T = TypeVar("_T")
 Key = tuple[str | None, str]
@@ -132,7 +133,7 @@ def measurement(
     elif rank_count == 1:
         block = moved
     repetition = Repetition(
-        gb_per_second=moved / seconds / 1e9,
+        gb_per_second=moved / seconds / GB,
         bytes=moved,
         total_seconds=seconds,
         slowest_rank=times.index(seconds) if single else None,
@@ -156,7 +157,7 @@ def measurement(
         segments=1 if block is not None else None,
         fsync=fsync if operation is Operation.WRITE else None,
         repetitions=[repetition],
-        gb_per_second=spread([moved / seconds / 1e9]),
+        gb_per_second=spread([moved / seconds / GB]),
         total_seconds=spread([seconds]),
     )
     doubts = ior.straggler(operation, [repetition])

@@ -30,10 +30,10 @@ from service.parsers.measurement import (
     repetition_doubts,
     spread,
 )
+from service.units import GB, GIB
 
 NAME = "io500-summary"
 
-_GIB = 1 << 30
 
 _VERSION = re.compile(r"IO500 version (\S{1,60})(?: \(\w{1,20}\))?$")
 _RESULT = re.compile(r"\[(?:RESULT|RESULT-invalid| {6})\] ")
@@ -291,7 +291,7 @@ def _run_doubts(run: _Run) -> list[Doubt]:
 def _measurement(at: int, phase: _Phase) -> Measurement:
     test, operation = _PHASES[phase.name]
     if phase.unit == "GiB/s":
-        gb_per_second, per_second = phase.rate * _GIB / 1e9, None
+        gb_per_second, per_second = phase.rate * GIB / GB, None
     else:
         gb_per_second, per_second = None, phase.rate * 1000
     return Measurement(

@@ -22,10 +22,8 @@ from service.parsers.measurement import (
     Spread,
     spread,
 )
+from service.units import GB, KIB, MIB
 from service.wire import EXACT_INTEGER_MAX
-
-MIB = 1 << 20
-KIB = 1 << 10
 
 _MOST_MIB_PER_SECOND = 1e10
 _MOST_SECONDS = 1e8
@@ -612,7 +610,7 @@ def check_calls(summary: Summary, transfer_bytes: int | None) -> None:
 
 def gb_per_second(mib_per_second: float) -> float:
     """Return a bandwidth in MiB/s as one in GB/s, 10^9 bytes a second."""
-    return mib_per_second * MIB / 1e9
+    return mib_per_second * MIB / GB
 
 
 def in_order(rows: Sequence[Row]) -> tuple[list[Row], bool]:

@@ -20,6 +20,7 @@ from service.parsers.measurement import (
     add,
     repetition_doubts,
 )
+from service.units import KIB
 
 NAME = "ior-csv"
 
@@ -181,7 +182,7 @@ def _setup(rows: list[tuple[Row, int | None]]) -> Setup:
             )
 
     def whole_bytes(kib: float | None) -> int | None:
-        return None if kib is None else round(kib * ior.KIB)
+        return None if kib is None else round(kib * KIB)
 
     return Setup(
         ranks=tasks, block_bytes=whole_bytes(first.block_kib), transfer_bytes=whole_bytes(first.transfer_kib)

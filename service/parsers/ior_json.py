@@ -22,6 +22,7 @@ from service.parsers.ior_prefix import line_prefix, unprefixed
 from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Record, repetition_doubts
 from service.parsers.own_time import began
 from service.strict_json import pointer
+from service.units import MIB
 
 NAME = "ior-json"
 
@@ -573,7 +574,7 @@ def _with_stated_bytes(row: Row, stated: Sequence[int]) -> Row:
     """Return the row with the byte count that dropped lines state for it, if one of them (rising) fits."""
     if row.total is None or not stated:
         return row
-    measured = row.mib * ior.MIB * row.total
+    measured = row.mib * MIB * row.total
     at = bisect.bisect(stated, measured)
     closest = min(stated[max(0, at - 1) : at + 1], key=lambda count: abs(count - measured))
     return row._replace(moved_bytes=closest) if abs(closest - measured) <= 1e-3 * measured else row

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from service.parsers import ior
 from service.parsers.ior import Row, Setup, Summary, refusal
 from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation, Repetition, Spread, add
+from service.units import MIB
 
 _MOST_REPETITIONS = 10_000
 """More than anybody asks for of a release that shows none of them."""
@@ -232,7 +233,7 @@ def _from_summary(run: int, test: Test, operation: Operation, summary: Summary) 
         )
     total = None
     if planned is not None and summary.seconds_mean is not None and summary.seconds_mean.value > 0:
-        shortest, longest = (planned / (each.value * ior.MIB) for each in (largest, least))
+        shortest, longest = (planned / (each.value * MIB) for each in (largest, least))
         seconds = summary.seconds_mean
         allowed = seconds.half + 2e-3 * longest
         if not shortest - allowed <= seconds.value <= longest + allowed:

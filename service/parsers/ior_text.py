@@ -25,6 +25,7 @@ from service.parsers.measurement import (
     repetition_doubts,
 )
 from service.parsers.own_time import began
+from service.units import KIB
 
 NAME = "ior-text"
 
@@ -503,13 +504,13 @@ def _setup(test: _Test, command: ior.CommandLine, *, fsync_ignored: bool) -> Set
         _merge_summary(setup, row)
     for shown in test.rows[:1]:
         if setup.block_bytes is None and shown.block_kib is not None and shown.block_kib.is_integer():
-            setup.block_bytes = int(shown.block_kib) * ior.KIB
+            setup.block_bytes = int(shown.block_kib) * KIB
         if (
             setup.transfer_bytes is None
             and shown.transfer_kib is not None
             and shown.transfer_kib.is_integer()
         ):
-            setup.transfer_bytes = int(shown.transfer_kib) * ior.KIB
+            setup.transfer_bytes = int(shown.transfer_kib) * KIB
     return setup
 
 

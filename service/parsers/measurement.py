@@ -212,6 +212,9 @@ def check_amount(count: int, what: str, most: int) -> None:
         )
 
 
+CACHE_MULTIPLE = 3
+"""A node that reads less than this many times its memory may have read its memory."""
+
 ENOUGH_REPETITIONS = 3
 WIDE_SPREAD_FRACTION = 0.25
 """From here on (max - min) / mean of the repetitions is a doubt."""

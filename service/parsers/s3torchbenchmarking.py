@@ -12,8 +12,7 @@ from typing import Any
 
 from service.parsers.dlio_stats import loose_json
 from service.parsers.trainer_logs import SAVE, Json, LogFile, Reading, Stated, Unconvertible, seconds
-
-BYTES_PER_MIB = 2**20
+from service.units import MIB
 
 SAME_SIZE_FRACTION = 1e-6
 """Every entry gives the same size, but for rounding."""
@@ -105,8 +104,8 @@ def _model_bytes(rates: object, durations: Sequence[float], file: LogFile) -> in
         [rate * longest for rate in mib],
     ):
         least, most = min(sizes), max(sizes)
-        if least > 0 and most - least <= SAME_SIZE_FRACTION * most and most < 2**53 / BYTES_PER_MIB:
-            return round(statistics.median(sizes) * BYTES_PER_MIB)
+        if least > 0 and most - least <= SAME_SIZE_FRACTION * most and most < 2**53 / MIB:
+            return round(statistics.median(sizes) * MIB)
     return None
 
 

@@ -1,7 +1,7 @@
 """Amounts as people read them: decimal, with the binary unit beside it, since the benchmarks print that."""
 
 from service.sizing.sizing import Comparison, TargetUnit
-from service.sizing.units import GB
+from service.units import GB
 
 _DECIMAL = ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 _BINARY = ((2**50, "PiB"), (2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))

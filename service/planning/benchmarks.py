@@ -3,23 +3,20 @@
 from collections.abc import Iterator
 from typing import Any
 
+from service.parsers.measurement import CACHE_MULTIPLE
 from service.parsers.run import Condition
 from service.planning import amounts, commands
 from service.planning.case import REPETITIONS, STRIPE_COUNT, Case, proofs
 from service.planning.commands import Blocks, Ranks
 from service.planning.planned import PlannedTest, ReadTrust, TestId
-from service.sizing import presets
 from service.sizing.sizing import TargetId
-from service.sizing.spec import ScenarioSpec
-from service.sizing.units import GB, TB
+from service.units import GB, TB
 from service.wire import EXACT_INTEGER_MAX
 
 LARGEST_TRANSFER_BYTES = 4 * 2**20
 SMALLEST_TRANSFER_BYTES = 4096
 PADDING_FRACTION = 0.05
 """By no more than this a block is larger than the largest shard, unless that is tiny."""
-CACHE_MULTIPLE = 3
-"""A node that reads less than this many times its memory may have read its memory, says the judgement."""
 LONGEST_READ_SECONDS = 3600.0
 """A read of so much data is planned where the memory is known and the whole test takes no longer than this. [s]"""
 
@@ -37,15 +34,6 @@ def blocks_for(shard_bytes: int) -> Blocks:
     ):
         transfer //= 2
     return Blocks(block_bytes=_up(shard_bytes, transfer), transfer_bytes=transfer)
-
-
-def node_memory_bytes(spec: ScenarioSpec) -> int | None:
-    """Return the DRAM of a node, as given or as its GPU preset has it for such a node. [B]"""
-    cluster = spec.cluster
-    if cluster.host_memory_bytes_per_node is not None or cluster.gpu_preset is None:
-        return cluster.host_memory_bytes_per_node
-    preset = presets.gpus()[cluster.gpu_preset]
-    return preset.host_memory_bytes_per_node if preset.gpus_per_node == cluster.gpus_per_node else None
 
 
 def _up(value: int, step: int) -> int:
@@ -157,7 +145,7 @@ def ior_read(case: Case) -> PlannedTest:
 
 def _read_blocks(case: Case) -> Blocks | None:
     """Return blocks of so many segments that a read counts; None where one segment does, or too much is needed."""
-    memory = node_memory_bytes(case.spec)
+    memory = case.spec.cluster.node_memory_bytes
     node_bytes = case.blocks.block_bytes * case.ranks.per_node
     if memory is None or case.ranks.nodes == 1 or case.sizing.read is None:
         return None
@@ -178,7 +166,7 @@ def _read_blocks(case: Case) -> Blocks | None:
 
 
 def _read_trust(case: Case) -> ReadTrust:
-    memory = node_memory_bytes(case.spec)
+    memory = case.spec.cluster.node_memory_bytes
     needed = CACHE_MULTIPLE * memory if memory is not None else None
     grown = _read_blocks(case)
     node_bytes = (grown or case.blocks).rank_bytes * case.ranks.per_node

@@ -15,7 +15,7 @@ from service.planning.commands import Blocks, Ranks, Site
 from service.planning.planned import Best, Command, Proof
 from service.sizing.sizing import Scope, Sizing, Target, TargetId, TargetUnit
 from service.sizing.spec import SaveMode, ScenarioSpec
-from service.sizing.units import GB
+from service.units import GB
 
 REPETITIONS = ENOUGH_REPETITIONS
 STRIPE_COUNT = 1

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from service.sizing.units import GB
+from service.units import GB
 
 
 class Limit(StrEnum):

@@ -1,6 +1,6 @@
 """Dollars: of the cluster, of its stalls and its waste, and of the space. A year is 365 days."""
 
-from service.sizing.units import DAY_SECONDS, DAYS_PER_YEAR, HOUR_SECONDS, HOURS_PER_YEAR, TB
+from service.units import DAY_SECONDS, DAYS_PER_YEAR, HOUR_SECONDS, HOURS_PER_YEAR, TB
 
 
 def cluster_usd_per_hour(*, gpus: float, gpu_hour_usd: float) -> float:

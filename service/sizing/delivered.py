@@ -12,7 +12,7 @@ from service.sizing.sizing import (
     SizingWarning,
     WarningCode,
 )
-from service.sizing.units import TB
+from service.units import TB
 
 LIMITING_FIELD = {
     bandwidth.Limit.AGGREGATE_BANDWIDTH: "#/storage/write_gb_per_second",

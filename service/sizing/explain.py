@@ -19,8 +19,8 @@ from service.sizing.sizing import (
     Sizing,
     TargetId,
 )
-from service.sizing.spec import IntervalRule, SaveMode, ScenarioSpec
-from service.sizing.units import unit_of
+from service.sizing.spec import DEFAULT_HEADROOM, IntervalRule, SaveMode, ScenarioSpec
+from service.units import unit_of
 
 EVEN = "All shards are equal: neither skew nor largest_shard_bytes was given."
 RATE_SCALES = "Failures grow with the GPU count, and strike at a constant rate."
@@ -85,7 +85,7 @@ def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
         skew=skew,
         even=EVEN if shards.skew is None and shards.largest_shard_bytes is None else None,
         node_share_bytes=largest_node_share(checkpoint_bytes=total, nodes=nodes, writers=writers, skew=skew),
-        headroom=spec.save.headroom or 2.5,
+        headroom=spec.save.headroom or DEFAULT_HEADROOM,
         buffers=spec.save.staging_buffers or 1,
         is_async=spec.save.mode is SaveMode.ASYNC,
         mtbf_seconds=sizing.failures.mtbf_seconds,
@@ -336,7 +336,11 @@ def _write(lines: _Lines, job: _Job) -> None:
     if job.is_async:
         window = block.durable_lag_seconds or window
         lag = spec.save.durable_lag_seconds
-        headroom = "Headroom of 2.5, between the articles' 2 and 3." if spec.save.headroom is None else None
+        headroom = (
+            f"Headroom of {DEFAULT_HEADROOM:g}, between the articles' 2 and 3."
+            if spec.save.headroom is None
+            else None
+        )
         lines.add(
             "#/write/required_gb_per_second",
             "persist_bandwidth" if lag is None else "persist_bandwidth_for_lag",

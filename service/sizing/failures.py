@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from scipy.special import gammaincinv
 
-from service.sizing.units import DAY_SECONDS, HOUR_SECONDS
+from service.units import DAY_SECONDS, HOUR_SECONDS
 
 CONFIDENCE_FRACTION = 0.95
 

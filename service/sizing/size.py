@@ -19,7 +19,7 @@ from service.sizing.sizing import (
     WarningCode,
     Write,
 )
-from service.sizing.spec import IntervalRule, SaveMode, ScenarioSpec
+from service.sizing.spec import DEFAULT_HEADROOM, IntervalRule, SaveMode, ScenarioSpec
 from service.sizing.targets import targets
 from service.wire import INT64_MAX
 
@@ -343,10 +343,6 @@ def _write(job: Job, interval_seconds: float, blocking_seconds: float) -> tuple[
     )
 
 
-DEFAULT_HEADROOM = 2.5
-"""The articles plan two to three times the floor."""
-
-
 def _warn_of_operation(
     job: Job, operation: Operation, lag_is_stated: bool, warnings: list[SizingWarning]
 ) -> None:
@@ -379,11 +375,7 @@ def _warn_of_operation(
 def _host_memory(job: Job, warnings: list[SizingWarning]) -> HostMemory:
     cluster = job.spec.cluster
     staged = bandwidth.staging_bytes(node_bytes=job.node_share_bytes, staging_buffers=job.buffers)
-    memory = cluster.host_memory_bytes_per_node
-    if memory is None and cluster.gpu_preset is not None:
-        preset = presets.gpus()[cluster.gpu_preset]
-        if preset.gpus_per_node == cluster.gpus_per_node:
-            memory = preset.host_memory_bytes_per_node
+    memory = cluster.node_memory_bytes
     if memory is not None and staged > memory:
         warnings.append(
             SizingWarning(

@@ -89,6 +89,14 @@ class ClusterSpec(Incoming):
             _refuse([Fault("/gpu_preset", "unknown_preset", f"The GPU presets are {', '.join(known)}.")])
         return self
 
+    @property
+    def node_memory_bytes(self) -> int | None:
+        """DRAM of one node: as stated, else as the GPU preset has it for nodes of as many GPUs. [B]"""
+        if self.host_memory_bytes_per_node is not None or self.gpu_preset is None:
+            return self.host_memory_bytes_per_node
+        preset = presets.gpus()[self.gpu_preset]
+        return preset.host_memory_bytes_per_node if preset.gpus_per_node == self.gpus_per_node else None
+
 
 class ShardsSpec(Incoming):
     """How a checkpoint is cut into files."""
@@ -224,6 +232,10 @@ class RestartSpec(Incoming):
                 if name not in given
             )
         return self
+
+
+DEFAULT_HEADROOM = 2.5
+"""The articles plan two to three times the floor."""
 
 
 class SaveMode(StrEnum):

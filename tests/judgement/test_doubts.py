@@ -1,6 +1,6 @@
 import pytest
 
-from service.judgement.doubts import FLATTERS, VOIDS, node_memory_bytes
+from service.judgement.doubts import FLATTERS, VOIDS
 from service.judgement.report import Status
 from service.parsers.measurement import DcpOp, DoubtCode, Measurement, Operation, Repetition, spread
 from service.sizing.sizing import TargetId
@@ -59,15 +59,6 @@ def test_a_read_that_its_parser_doubts_is_not_doubted_twice() -> None:
     spec = scenario(cluster={"gpus": 16384, "gpus_per_node": 8, "host_memory_bytes_per_node": 10**15})
     reading = run(measurements=[ior(60.0, operation=Operation.READ)], doubts=[doubt(DoubtCode.CACHED_READ)])
     assert codes(target_of(report_on(spec, reading), TargetId.READ_BANDWIDTH)) == [DoubtCode.CACHED_READ]
-
-
-def test_the_memory_of_a_node_is_the_given_one_or_its_presets_for_such_a_node() -> None:
-    given = {"gpus": 8, "gpus_per_node": 8, "gpu_preset": "h100-sxm", "host_memory_bytes_per_node": 5}
-    assert node_memory_bytes(scenario(cluster=given)) == 5
-    assert node_memory_bytes(scenario(cluster={"gpus": 8, "gpu_preset": "h100-sxm"})) == 2_000_000_000_000
-    four = {"gpus": 8, "gpus_per_node": 4, "gpu_preset": "h100-sxm"}
-    assert node_memory_bytes(scenario(cluster=four)) is None
-    assert node_memory_bytes(scenario()) is None
 
 
 @pytest.mark.parametrize(("measurement", "status"), [(None, Status.MET), (0, Status.NOT_COMPARABLE)])

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 
 from service.errors import Unsatisfiable
-from service.judgement import doubts as judged_doubts
 from service.judgement.report import Status
 from service.parsers.measurement import (
     DcpOp,
@@ -122,13 +121,6 @@ def test_more_bytes_than_can_be_counted_are_refused() -> None:
     with pytest.raises(Unsatisfiable) as refused:
         planned(body)
     assert [(fault.pointer, fault.code) for fault in refused.value.faults] == [("nodes", "too_large")]
-
-
-def test_the_rule_of_the_cache_is_the_judgements() -> None:
-    assert benchmarks.CACHE_MULTIPLE == judged_doubts.CACHE_MULTIPLE
-    for body in SCENARIOS.values():
-        spec = ScenarioSpec.model_validate(body)
-        assert benchmarks.node_memory_bytes(spec) == judged_doubts.node_memory_bytes(spec)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from service.sizing.formulas import REGISTER
 from service.sizing.size import size
 from service.sizing.sizing import Explanation, Sizing
 from service.sizing.spec import ScenarioSpec
-from service.sizing.units import UNITS_BY_SUFFIX
+from service.units import UNITS_BY_SUFFIX
 from tests.sizing.scenarios import Body, article, bodies
 
 STORAGE = {

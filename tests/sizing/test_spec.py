@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from pydantic import ValidationError
 
 from service.sizing import presets
-from service.sizing.spec import IntervalRule, SaveMode, ScenarioSpec
+from service.sizing.spec import ClusterSpec, IntervalRule, SaveMode, ScenarioSpec
 from tests.sizing.scenarios import Body, article, bodies
 
 PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
@@ -386,3 +386,18 @@ def test_a_spec_survives_storing_it(body: Body) -> None:
 def test_the_parameters_of_a_preset_are_the_specs(name: str) -> None:
     spec = ScenarioSpec.model_validate(article(model={"preset": name}))
     assert spec.parameters == presets.models()[name].parameters
+
+
+@pytest.mark.parametrize(
+    ("cluster", "memory_bytes"),
+    [
+        ({"gpus": 8, "gpu_preset": "h100-sxm", "host_memory_bytes_per_node": 5}, 5),
+        ({"gpus": 8, "gpu_preset": "h100-sxm"}, 2_000_000_000_000),
+        ({"gpus": 8, "gpu_preset": "h100-sxm", "gpus_per_node": 4}, None),
+        ({"gpus": 8}, None),
+    ],
+)
+def test_the_memory_of_a_node_is_the_given_one_or_its_presets_for_such_a_node(
+    cluster: dict[str, object], memory_bytes: int | None
+) -> None:
+    assert ClusterSpec.model_validate(cluster).node_memory_bytes == memory_bytes

@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.sizing.units import unit_of
+from service.units import unit_of
 
 
 @pytest.mark.parametrize(

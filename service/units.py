@@ -1,5 +1,11 @@
-"""Bytes and seconds: the only place that knows how many of one make another. All decimal."""
+"""Bytes and seconds: the only place that knows how many of one make another.
 
+What this service says is decimal. The binary units are for what other tools print, at the parsers' border.
+"""
+
+KIB = 2**10
+MIB = 2**20
+GIB = 2**30
 GB = 10**9
 TB = 10**12
 
