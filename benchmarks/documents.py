@@ -253,10 +253,10 @@ def _reader(how: str) -> Callable[[bytes], object]:
         return json.loads
     if how == "splitlines":
         return lambda body: body.decode().splitlines()
-    from service import parsers  # only here: most of these processes have no use for it
+    from service.parsers import register  # only here: most of these processes have no use for it
 
     def read(body: bytes) -> object:
-        record = parsers.parse(body)
+        record = register.parse(body)
         assert record.format == how
         return record
 

@@ -12,9 +12,9 @@ from typer.testing import CliRunner, Result
 
 from service import recorder
 from service.cli import StorageKind, Trainer, app
-from service.parsers import parse
 from service.parsers.conversion import READERS
 from service.parsers.dcp_timing_document import Storage
+from service.parsers.register import parse
 
 FOREIGN = Path(__file__).parent / "data" / "dcp" / "foreign"
 NEMO = FOREIGN / "nemo-style.log"

@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 
 from service import recorder as recorder_module
 from service.cli import app as command
-from service.parsers import parse
 from service.parsers.measurement import DoubtCode, Record
+from service.parsers.register import parse
 from service.recorder import Recorder
 
 HERE = Path(__file__).parent

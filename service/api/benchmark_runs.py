@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query, Request, Response
 from pydantic import AwareDatetime, BeforeValidator
 from starlette.concurrency import run_in_threadpool
 
-from service import parsers
 from service.api.bodies import StrictRoute, read_body
 from service.api.dependencies import DIGITS, RunId, ScenarioId, UseDatabase, UseSettings, now
 from service.api.encodings import BrokenEncoding
@@ -163,7 +162,10 @@ def _receive(
         stored = benchmark_runs.find(transaction, scenario_id=scenario_id, sha256=sha256)
     if stored is not None:
         return stored, False
-    record = _with_nodes(parsers.parse(body), nodes)
+    # Here, not above: the parsers are a sixth of the service's start, and only an upload needs them.
+    from service.parsers import register
+
+    record = _with_nodes(register.parse(body), nodes)
     if tags["storage_label"] is None:
         tags["storage_label"] = record.storage_label
     if tags["ran_at"] is not None:
@@ -173,7 +175,7 @@ def _receive(
     else:
         # A clock that runs ahead would make its run the newest for good: better no time than that one.
         record = record.model_copy(update={"ran_at_zone_assumed": None})
-    kept = parsers.without_environment(body)
+    kept = register.without_environment(body)
     with database.begin() as transaction:
         scenario = scenarios.get(transaction, id=scenario_id)
         run = BenchmarkRun.model_validate(

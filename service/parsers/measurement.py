@@ -323,7 +323,7 @@ class Record(Outgoing):
     Attributes:
         tool: `ior`, `mdtest`, … or, for dcp-timing, its `software.checkpointer`.
         tool_version: As the file says it.
-        format: The name of the format in `parsers.FORMATS`.
+        format: The name of the format in `register.FORMATS`.
         ran_at: When the file says that the run took place.
         ran_at_zone_assumed: True where the file's time has no zone and was taken for UTC.
         storage_label: Which storage the file says it measured (dcp-timing).

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from service.parsers import document, parse
+from service.parsers import document
 from service.parsers.conversion import convert, log_file
 from service.parsers.measurement import Record
+from service.parsers.register import parse
 from service.parsers.trainer_logs import LogFile, Stated
 
 Json = dict[str, Any]

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from service.errors import UnreadableDocument
-from service.parsers import parse
 from service.parsers.measurement import DoubtCode, Measurement, Record, Spread
+from service.parsers.register import parse
 
 DATA = Path(__file__).parent.parent / "data" / "benchmarks"
 MIB_PER_GB = 1e9 / (1 << 20)

@@ -11,8 +11,8 @@ from types import FrameType
 from typing import Any
 
 from service.errors import UnreadableDocument
-from service.parsers import parse
 from service.parsers.measurement import DcpOperation, Measurement, Record, Spread
+from service.parsers.register import parse
 from tests.parsers.manifest import DATA
 
 FILES = {

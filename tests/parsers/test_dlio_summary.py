@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.errors import UnreadableDocument
-from service.parsers import parse, read
 from service.parsers.dlio_summary import read_summary
 from service.parsers.measurement import DoubtCode, Measurement, Operation, Record
+from service.parsers.register import parse, read
 from tests.parsers.manifest import codes, outcome, refused
 
 DATA = Path(__file__).parents[1] / "data" / "dcp"

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from service.errors import UnreadableDocument
-from service.parsers import FORMATS, parse, read
 from service.parsers.measurement import DoubtCode, Measurement, Operation, Record
+from service.parsers.register import FORMATS, parse, read
 from tests.parsers.elbencho_files import COMMAND, HEADING, MIB, as_csv, as_json, phase
 from tests.parsers.manifest import FACTUAL, Entry, codes, content, entries, outcome, refused
 

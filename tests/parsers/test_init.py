@@ -6,10 +6,10 @@ from types import FrameType
 
 import pytest
 
-from service import parsers
 from service.errors import UnreadableDocument
-from service.parsers import FORMATS, Document, Format, read
+from service.parsers import register
 from service.parsers.measurement import DoubtCode, Measurement, Operation, Record, Repetition, spread
+from service.parsers.register import FORMATS, Document, Format, read
 from tests.parsers.manifest import DATA, Entry, content, entries, outcome, refused
 
 NAMES = {
@@ -45,10 +45,10 @@ def test_a_format_is_one_file_and_one_line(monkeypatch: pytest.MonkeyPatch) -> N
             doubts=[],
         )
 
-    monkeypatch.setattr(parsers, "FORMATS", (*FORMATS, Format("toy-text", recognises, parse_toy)))
-    assert parsers.parse(b"toy 1.5\n").format == "toy-text"
+    monkeypatch.setattr(register, "FORMATS", (*FORMATS, Format("toy-text", recognises, parse_toy)))
+    assert register.parse(b"toy 1.5\n").format == "toy-text"
     assert "toy-text" in refused(b"no toy").detail
-    assert {each.code for each in parsers.parse(b"toy 1.5\nSTARTING ENVIRON LOOP\n").doubts} == {
+    assert {each.code for each in register.parse(b"toy 1.5\nSTARTING ENVIRON LOOP\n").doubts} == {
         DoubtCode.ENVIRONMENT_REMOVED
     }
 

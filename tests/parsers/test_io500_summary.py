@@ -6,8 +6,8 @@ import re
 import pytest
 
 from service.errors import UnreadableDocument
-from service.parsers import parse
 from service.parsers.measurement import DoubtCode, Measurement, Operation
+from service.parsers.register import parse
 from service.parsers.run import with_stated_nodes
 from tests.parsers.manifest import Entry, codes, content, entries, outcome, refused
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from service.errors import UnreadableDocument
-from service.parsers import parse, without_environment
 from service.parsers.measurement import DoubtCode, Measurement, Record
+from service.parsers.register import parse, without_environment
 from tests.parsers.manifest import Entry, check, codes, content, entries, outcome, refused
 
 TWO_NODES = "ior-4.0-posix-fpp-2nodes-write-read-3reps.json"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from service.parsers import parse
 from service.parsers.measurement import DoubtCode, Operation
+from service.parsers.register import parse
 from tests.parsers.manifest import Entry, check, codes, content, entries, refused
 
 NAME = "ior-4.0-rank-details.csv"

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from service.errors import UnreadableDocument
-from service.parsers import parse, without_environment
 from service.parsers.measurement import DoubtCode, Measurement, Operation, Record
+from service.parsers.register import parse, without_environment
 from tests.parsers.manifest import MIB_PER_GB, Entry, check, codes, content, entries, outcome, refused
 
 TWO_NODES = "ior-4.0-posix-fpp-2nodes-write-read-3reps.txt"

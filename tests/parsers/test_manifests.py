@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from service import parsers
 from service.errors import UnreadableDocument
+from service.parsers import register
 from tests.parsers.manifest import FACTUAL, codes, outcome
 
 DATA = Path(__file__).parent.parent / "data"
@@ -67,11 +67,11 @@ def test_a_dcp_timing_document_is_taken_or_refused_as_labelled(entry: dict[str, 
     content = (DATA / "dcp" / entry["file"]).read_bytes()
     if entry["expect"] == "reject":
         with pytest.raises(UnreadableDocument) as caught:
-            parsers.parse(content)
+            register.parse(content)
         assert caught.value.code == entry["reason_code"]
         assert caught.value.pointer is not None
         return
-    record = parsers.parse(content)
+    record = register.parse(content)
     assert record.format == "dcp-timing"
     assert not FACTUAL & codes(record)
 

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from service.errors import UnreadableDocument
-from service.parsers import parse
 from service.parsers.measurement import DoubtCode, Measurement, Operation, Record
+from service.parsers.register import parse
 from tests.parsers.manifest import FACTUAL, Entry, codes, content, entries, outcome, refused
 
 FOUR = "mdtest-4.0-files-only-3iters.txt"

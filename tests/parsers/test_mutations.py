@@ -6,8 +6,8 @@ import re
 import pytest
 
 from service.errors import UnreadableDocument
-from service.parsers import parse
 from service.parsers.measurement import DoubtCode, Record
+from service.parsers.register import parse
 from tests.parsers.manifest import content
 from tests.parsers.mutations import FILES, examine, mutated
 

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from service.parsers import parse
 from service.parsers.own_time import began
+from service.parsers.register import parse
 from tests.parsers.manifest import content
 
 
