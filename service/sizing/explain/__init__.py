@@ -1,0 +1,92 @@
+"""How each figure of a sizing came about: its formula, inputs, assumption and source, figure by figure.
+
+Nothing is computed here. A line names a formula of the register and the numbers that go into it, and a test
+evaluates every line and holds it against the figure.
+"""
+
+from service.sizing.checkpoint import largest_node_share
+from service.sizing.explain.contents import explain_capacity, explain_checkpoint, explain_host_memory
+from service.sizing.explain.delivered import explain_delivered
+from service.sizing.explain.interruptions import explain_failures, explain_restart
+from service.sizing.explain.lines import EVEN, LAST_NODE_FULL, Facts, Lines
+from service.sizing.explain.outcome import explain_cost, explain_goodput
+from service.sizing.explain.saving import explain_blocking, explain_interval, explain_write
+from service.sizing.explain.targets import explain_targets
+from service.sizing.sizing import Explanation, Sizing
+from service.sizing.spec import DEFAULT_HEADROOM, SaveMode, ScenarioSpec
+
+
+def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
+    """Return a line for every number in the sizing of the spec, in the order of the answer."""
+    lines = Lines()
+    total, nodes, writers = sizing.checkpoint.bytes, sizing.checkpoint.nodes, sizing.checkpoint.writers
+    shards = spec.shards
+    skew = shards.skew or 1.0
+    if shards.largest_shard_bytes is not None:
+        skew = shards.largest_shard_bytes / (total / writers)
+    job = Facts(
+        spec=spec,
+        sizing=sizing,
+        skew=skew,
+        even=EVEN if shards.skew is None and shards.largest_shard_bytes is None else None,
+        node_share_bytes=largest_node_share(checkpoint_bytes=total, nodes=nodes, writers=writers, skew=skew),
+        headroom=spec.save.headroom or DEFAULT_HEADROOM,
+        buffers=spec.save.staging_buffers or 1,
+        is_async=spec.save.mode is SaveMode.ASYNC,
+        mtbf_seconds=sizing.failures.mtbf_seconds,
+    )
+    explain_checkpoint(lines, job)
+    explain_failures(lines, job)
+    explain_interval(
+        lines, job, "#", sizing.interval, sizing.blocking.seconds, sizing.write.durable_lag_seconds
+    )
+    explain_blocking(lines, job)
+    explain_restart(lines, job)
+    explain_write(lines, job)
+    window = sizing.write.durable_lag_seconds if job.is_async else sizing.blocking.seconds
+    if spec.restore is not None and sizing.read is not None:
+        lines.add(
+            "#/read/bytes",
+            "read_bytes",
+            {"checkpoint_bytes": total, "read_amplification": spec.restore.read_amplification},
+        )
+        lines.add(
+            "#/read/required_gb_per_second",
+            "read_bandwidth",
+            {
+                "read_bytes": total * spec.restore.read_amplification,
+                "target_seconds": spec.restore.target_seconds,
+            },
+        )
+        lines.add(
+            "#/read/per_node_gb_per_second",
+            "share",
+            {"total_gb_per_second": sizing.read.required_gb_per_second, "holders": nodes},
+            LAST_NODE_FULL,
+        )
+    files = {"files": sizing.checkpoint.files}
+    lines.add("#/metadata/creates_per_save", "same", files)
+    lines.add("#/metadata/creates_per_second", "create_rate", {**files, "window_seconds": window})
+    lines.add(
+        "#/metadata/deletes_per_interval",
+        "same",
+        files,
+        "Retention is full: each save replaces an older one.",
+    )
+    explain_host_memory(lines, job)
+    explain_capacity(lines, job)
+    explain_goodput(
+        lines,
+        job,
+        "#",
+        sizing.goodput,
+        sizing.interval,
+        sizing.blocking.seconds,
+        sizing.restart.seconds,
+        sizing.write.durable_lag_seconds or 0.0,
+    )
+    if sizing.cost is not None:
+        explain_cost(lines, job, "#", sizing.cost, sizing.goodput, sizing.interval, sizing.blocking.seconds)
+    explain_targets(lines, job)
+    explain_delivered(lines, job)
+    return lines

@@ -1,0 +1,153 @@
+"""How the interval, the stall and the rates that they ask for came about."""
+
+from service.sizing.explain.lines import CREATES_OVERLAP, EXPONENTIAL, LAST_NODE_FULL, Facts, Lines
+from service.sizing.sizing import Interval
+from service.sizing.spec import DEFAULT_HEADROOM, IntervalRule
+
+
+def explain_interval(
+    lines: Lines,
+    job: Facts,
+    at: str,
+    block: Interval,
+    blocking_seconds: float,
+    durable_lag_seconds: float | None,
+    *,
+    stall_is_delivered: bool = False,
+) -> None:
+    """Explain an interval block: of the sizing, or of what is delivered."""
+    save = job.spec.save
+    inputs = {"blocking_seconds": blocking_seconds, "mtbf_seconds": job.mtbf_seconds}
+    if block.rule is IntervalRule.FIXED:
+        lines.add(f"{at}/interval/seconds", "given", {"interval.seconds": job.spec.interval.seconds})
+    elif save.overhead_fraction is not None and not stall_is_delivered:
+        lines.add(
+            f"{at}/interval/seconds",
+            f"{block.rule}_interval_at_overhead",
+            {"overhead_fraction": save.overhead_fraction, "mtbf_seconds": job.mtbf_seconds},
+        )
+    else:
+        lines.add(f"{at}/interval/seconds", f"{block.rule}_interval", inputs)
+    for rule in (IntervalRule.YOUNG, IntervalRule.DALY, IntervalRule.EXACT):
+        lines.add(
+            f"{at}/interval/{rule}_seconds",
+            f"{rule}_interval",
+            inputs,
+            EXPONENTIAL if rule is IntervalRule.EXACT else None,
+        )
+    if block.effective_seconds is not None:
+        lines.add(
+            f"{at}/interval/effective_seconds",
+            "effective_interval",
+            {
+                "interval_seconds": block.seconds,
+                "blocking_seconds": blocking_seconds,
+                "durable_lag_seconds": durable_lag_seconds,
+                "staging_buffers": job.buffers,
+            },
+        )
+
+
+def explain_blocking(lines: Lines, job: Facts) -> None:
+    """Explain the stall of one save."""
+    save, sizing = job.spec.save, job.sizing
+    if save.blocking_seconds is not None:
+        lines.add("#/blocking/seconds", "given", {"save.blocking_seconds": save.blocking_seconds})
+    elif save.overhead_fraction is not None:
+        lines.add(
+            "#/blocking/seconds",
+            "stall",
+            {"overhead_fraction": save.overhead_fraction, "interval_seconds": sizing.interval.seconds},
+        )
+    else:
+        explain_transfer(lines, job, "#/blocking/seconds", reading=False)
+    lines.add(
+        "#/blocking/overhead_fraction",
+        "ratio",
+        {"blocking.seconds": sizing.blocking.seconds, "interval.seconds": sizing.interval.seconds},
+    )
+
+
+def explain_write(lines: Lines, job: Facts) -> None:
+    """Explain the bandwidth that saves need."""
+    spec, block, sizing = job.spec, job.sizing.write, job.sizing
+    total = {"checkpoint_bytes": sizing.checkpoint.bytes}
+    stalled = {**total, "blocking_seconds": sizing.blocking.seconds}
+    periodic = {**total, "interval_seconds": sizing.interval.seconds}
+    window = sizing.blocking.seconds
+    if job.is_async:
+        window = block.durable_lag_seconds or window
+        lag = spec.save.durable_lag_seconds
+        headroom = (
+            f"Headroom of {DEFAULT_HEADROOM:g}, between the articles' 2 and 3."
+            if spec.save.headroom is None
+            else None
+        )
+        lines.add(
+            "#/write/required_gb_per_second",
+            "persist_bandwidth" if lag is None else "persist_bandwidth_for_lag",
+            {**periodic, "headroom": job.headroom, "durable_lag_seconds": lag},
+            headroom,
+        )
+        lines.add("#/write/minimum_gb_per_second", "minimum_persist_bandwidth", periodic)
+        lines.add(
+            "#/write/strict_minimum_gb_per_second",
+            "strict_persist_bandwidth",
+            {**periodic, "blocking_seconds": sizing.blocking.seconds, "staging_buffers": job.buffers},
+        )
+        if lag is not None:
+            lines.add("#/write/durable_lag_seconds", "given", {"save.durable_lag_seconds": lag})
+        else:
+            lines.add(
+                "#/write/durable_lag_seconds",
+                "durable_lag",
+                {"interval_seconds": sizing.interval.seconds, "headroom": job.headroom},
+                "The save drains at the required bandwidth.",
+            )
+    else:
+        lines.add("#/write/required_gb_per_second", "sync_write_bandwidth", stalled)
+        lines.add("#/write/minimum_gb_per_second", "sync_write_bandwidth", stalled)
+    required = {"total_gb_per_second": block.required_gb_per_second}
+    lines.add(
+        "#/write/per_node_gb_per_second",
+        "share",
+        {**required, "holders": sizing.checkpoint.nodes},
+        LAST_NODE_FULL,
+    )
+    lines.add(
+        "#/write/per_writer_gb_per_second",
+        "share",
+        {**required, "holders": sizing.checkpoint.writers},
+        "An even split.",
+    )
+    lines.add(
+        "#/write/largest_shard_gb_per_second",
+        "shard_bandwidth",
+        {
+            "largest_shard_bytes": total["checkpoint_bytes"] / sizing.checkpoint.writers * job.skew,
+            "window_seconds": window,
+        },
+        job.even,
+    )
+
+
+def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -> None:
+    """Explain a transfer's time on the given storage system."""
+    storage, block = job.spec.storage, job.sizing.checkpoint
+    if storage is None:
+        return
+    amplification = job.spec.restore.read_amplification if reading and job.spec.restore is not None else 1.0
+    creates = storage.file_creates_per_second if not reading else None
+    lines.add(
+        pointer,
+        "transfer_time",
+        {
+            "total_bytes": block.bytes * amplification,
+            "total_gb_per_second": storage.read_gb_per_second if reading else storage.write_gb_per_second,
+            "node_bytes": job.node_share_bytes * amplification,
+            "node_gb_per_second": storage.node_gb_per_second,
+            "files": block.files if creates is not None else None,
+            "file_creates_per_second": creates,
+        },
+        "The system holds its stated figures." if reading else CREATES_OVERLAP,
+    )

@@ -1,0 +1,50 @@
+"""Which figure each target is."""
+
+from service.sizing.explain.lines import Facts, Lines
+from service.sizing.sizing import TargetId
+
+
+def explain_targets(lines: Lines, job: Facts) -> None:
+    """Explain what a storage system must reach."""
+    sizing = job.sizing
+    window = (
+        ("write.durable_lag_seconds", sizing.write.durable_lag_seconds)
+        if job.is_async
+        else ("blocking.seconds", sizing.blocking.seconds)
+    )
+    required = ("write.required_gb_per_second", sizing.write.required_gb_per_second)
+    target = (
+        "restore.target_seconds",
+        job.spec.restore.target_seconds if job.spec.restore is not None else None,
+    )
+    read, read_per_node = (
+        (
+            ("read.required_gb_per_second", sizing.read.required_gb_per_second),
+            ("read.per_node_gb_per_second", sizing.read.per_node_gb_per_second),
+        )
+        if sizing.read is not None
+        else (target, target)
+    )
+    figures = {
+        TargetId.WRITE_BANDWIDTH: required,
+        TargetId.NODE_WRITE_BANDWIDTH: ("write.per_node_gb_per_second", sizing.write.per_node_gb_per_second),
+        TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD: required,
+        TargetId.SLOWEST_WRITER_SECONDS: window,
+        TargetId.BLOCKING_SECONDS: ("blocking.seconds", sizing.blocking.seconds),
+        TargetId.PERSIST_SECONDS: window,
+        TargetId.READ_BANDWIDTH: read,
+        TargetId.NODE_READ_BANDWIDTH: read_per_node,
+        TargetId.LOAD_SECONDS: target,
+        TargetId.RESHARDED_LOAD_SECONDS: target,
+        TargetId.FILE_CREATE_RATE: ("metadata.creates_per_second", sizing.metadata.creates_per_second),
+        TargetId.CHECKPOINT_BYTES: ("checkpoint.bytes", sizing.checkpoint.bytes),
+    }
+    for at, listed in enumerate(sizing.targets):
+        lines.add(f"#/targets/{at}/value", "same", dict([figures[listed.id]]))
+        if listed.tolerance_fraction is not None:
+            lines.add(
+                f"#/targets/{at}/tolerance_fraction",
+                "given",
+                {"tolerance_fraction": listed.tolerance_fraction},
+                source="How far a measured checkpoint may be from the assumed one before every figure moves",
+            )

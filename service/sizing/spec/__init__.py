@@ -1,0 +1,31 @@
+"""ScenarioSpec: what goes in. Pydantic, and the wire model too: there is no second definition.
+
+Bounds are generous but finite, so that no formula overflows within them. A block refuses what
+contradicts itself; `ScenarioSpec` refuses what needs two blocks to see.
+"""
+
+from service.sizing.spec.cluster import ClusterSpec, ShardsSpec
+from service.sizing.spec.failures import FailuresSpec
+from service.sizing.spec.model import ModelSpec
+from service.sizing.spec.restart import RestartSpec, RestoreSpec
+from service.sizing.spec.save import DEFAULT_HEADROOM, IntervalRule, IntervalSpec, SaveMode, SaveSpec
+from service.sizing.spec.scenario import ScenarioSpec
+from service.sizing.spec.storage import PricesSpec, RetentionSpec, StorageSpec
+
+__all__ = [
+    "DEFAULT_HEADROOM",
+    "ClusterSpec",
+    "FailuresSpec",
+    "IntervalRule",
+    "IntervalSpec",
+    "ModelSpec",
+    "PricesSpec",
+    "RestartSpec",
+    "RestoreSpec",
+    "RetentionSpec",
+    "SaveMode",
+    "SaveSpec",
+    "ScenarioSpec",
+    "ShardsSpec",
+    "StorageSpec",
+]

@@ -1,0 +1,103 @@
+"""ScenarioSpec: all blocks, and what needs two of them to see."""
+
+from collections.abc import Iterable
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from service.errors import Fault
+from service.sizing import presets
+from service.sizing.spec.cluster import ClusterSpec, ShardsSpec
+from service.sizing.spec.failures import FailuresSpec
+from service.sizing.spec.fields import refuse
+from service.sizing.spec.model import ModelSpec
+from service.sizing.spec.restart import RestartSpec, RestoreSpec
+from service.sizing.spec.save import IntervalSpec, SaveSpec
+from service.sizing.spec.storage import PricesSpec, RetentionSpec, StorageSpec
+from service.wire import Absent, Incoming
+
+
+class ScenarioSpec(Incoming):
+    """A training job on a cluster, with what is wanted of its checkpoints."""
+
+    model: ModelSpec
+    cluster: ClusterSpec
+    shards: ShardsSpec = Field(default_factory=ShardsSpec)
+    failures: FailuresSpec
+    restart: RestartSpec
+    save: SaveSpec
+    interval: IntervalSpec = Field(default_factory=IntervalSpec)
+    restore: RestoreSpec | Absent = None
+    retention: RetentionSpec | Absent = None
+    storage: StorageSpec | Absent = None
+    prices: PricesSpec | Absent = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        refuse(self._contradictions())
+        return self
+
+    def _contradictions(self) -> Iterable[Fault]:
+        gpus, shards, save, restart = self.cluster.gpus, self.shards, self.save, self.restart
+        if shards.writers is not None and shards.writers > gpus:
+            yield Fault(
+                "/shards/writers", "too_large", f"Writers are ranks, and there are {gpus} of them at most."
+            )
+        if shards.skew is not None and shards.skew > (shards.writers or gpus):
+            yield Fault(
+                "/shards/skew",
+                "too_large",
+                f"One of {shards.writers or gpus} shards cannot hold more than the whole checkpoint.",
+            )
+        if save.blocking_seconds is None and save.overhead_fraction is None and not self.storage_times_a_save:
+            yield Fault(
+                "/save/blocking_seconds",
+                "missing",
+                "Give the stall budget as blocking_seconds or overhead_fraction, or a storage block whose write "
+                "bandwidth it follows from.",
+            )
+        if (
+            self.interval.seconds is not None
+            and save.blocking_seconds is not None
+            and save.blocking_seconds >= self.interval.seconds
+        ):
+            yield Fault(
+                "/save/blocking_seconds",
+                "too_large",
+                "A save that blocks as long as the interval leaves no time to train: block for less than "
+                f"{self.interval.seconds:g} s, or save less often.",
+            )
+        target = self.restore.target_seconds if self.restore is not None else None
+        if restart.seconds is not None and target is not None and restart.seconds < target:
+            yield Fault(
+                "/restart/seconds",
+                "too_small",
+                f"The restart includes the load, for which restore.target_seconds allows {target:g} s: give at "
+                "least as much.",
+            )
+        if restart.seconds is None and restart.load_seconds is None and target is None:
+            yield Fault(
+                "/restart/load_seconds",
+                "missing",
+                "Give load_seconds, or restore.target_seconds to take it from.",
+            )
+
+    @property
+    def storage_times_a_save(self) -> bool:
+        """Whether the storage block has a limit that times a save."""
+        storage = self.storage
+        return storage is not None and any(
+            limit is not None
+            for limit in (
+                storage.write_gb_per_second,
+                storage.node_gb_per_second,
+                storage.file_creates_per_second,
+            )
+        )
+
+    @property
+    def parameters(self) -> int:
+        """All stored parameters, from the model or its preset."""
+        if self.model.parameters is not None:
+            return self.model.parameters
+        return presets.models()[str(self.model.preset)].parameters
