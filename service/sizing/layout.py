@@ -221,7 +221,6 @@ def misfits(layout: Layout, architecture: Architecture, gpus: int) -> Iterator[t
         ("attention heads", architecture.attention_heads),
         ("key-value heads", architecture.key_value_heads),
         ("rows of the vocabulary", architecture.vocabulary),
-        ("columns of the hidden size", architecture.hidden),
     ):
         if count % tensor:
             padded = -(-count // tensor) * tensor
@@ -241,8 +240,6 @@ def misfits(layout: Layout, architecture: Architecture, gpus: int) -> Iterator[t
             f"{sum(counts)} layers on {len(counts)} stages are listed; the model has {layers} layers and the layout "
             f"{pipeline} stages.",
         )
-    elif min(counts) < 0:
-        yield "pipeline_split", f"{pipeline} stages leave an end without a layer to give up: use remainder_first."
     if data % layout.shard_group:
         yield (
             "shard_group",
@@ -256,8 +253,8 @@ def misfits(layout: Layout, architecture: Architecture, gpus: int) -> Iterator[t
 def _expert_misfits(layout: Layout, architecture: Architecture) -> Iterator[tuple[str, str]]:
     experts, wide = architecture.routed_experts, layout.expert * layout.expert_tensor
     if not experts:
-        for name in ("expert", "expert_tensor"):
-            if getattr(layout, name) not in (1, layout.tensor if name == "expert_tensor" else 1):
+        for name, count, without in (("expert", layout.expert, 1), ("expert_tensor", layout.expert_tensor, layout.tensor)):
+            if count != without:
                 yield name, "The model has no routed experts to divide: leave it out."
         return
     if experts % layout.expert:

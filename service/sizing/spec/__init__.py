@@ -7,6 +7,7 @@ contradicts itself; `ScenarioSpec` refuses what needs two blocks to see.
 from service.sizing.spec.cluster import ClusterSpec, ShardsSpec
 from service.sizing.spec.failures import FailuresSpec
 from service.sizing.spec.model import ModelSpec
+from service.sizing.spec.parallelism import ParallelismSpec
 from service.sizing.spec.restart import RestartSpec, RestoreSpec
 from service.sizing.spec.save import DEFAULT_HEADROOM, IntervalRule, IntervalSpec, SaveMode, SaveSpec
 from service.sizing.spec.scenario import ScenarioSpec
@@ -19,6 +20,7 @@ __all__ = [
     "IntervalRule",
     "IntervalSpec",
     "ModelSpec",
+    "ParallelismSpec",
     "PricesSpec",
     "RestartSpec",
     "RestoreSpec",
