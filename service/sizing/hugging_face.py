@@ -232,6 +232,8 @@ class _Family(NamedTuple):
     """Norms of queries and keys over all heads."""
     norms: int = 2
     norm_size: int = 1
+    sinks: bool = False
+    """Whether each head has a learned logit that takes attention away."""
     tied: bool = False
     head_bias: bool = False
     forward: Callable[[ModelConfig, int, int], _FeedForward] = _plain_mlp
@@ -243,7 +245,7 @@ class _Family(NamedTuple):
         heads = _heads(
             read, hidden, kv_heads_default=self.kv_heads_default, head_size_default=self.head_size_default
         )
-        normed = 2 * heads.size * self.head_norms.read(read)
+        normed = 2 * heads.size * self.norm_size * self.head_norms.read(read)
         normed += (heads.query + heads.key_value) * heads.size * self.whole_norms.read(read)
         beside = [
             *_grouped_query(
@@ -253,6 +255,7 @@ class _Family(NamedTuple):
                 outer_bias=self.outer_bias.read(read),
             ),
             _always("norms", self.norms * hidden * self.norm_size + normed, Cut.REPLICATED),
+            _always("biases", heads.query * self.sinks, Cut.TENSOR),
         ]
         stack = _Stack(
             hidden=hidden,
@@ -301,10 +304,169 @@ def _chosen(read: ModelConfig, experts: int, key: str = "num_experts_per_tok") -
     return read.count(key, most=max(experts, 1))
 
 
-def _mixtral_experts(read: ModelConfig, hidden: int, _layers: int) -> _FeedForward:
+def _llama_mlp(read: ModelConfig, hidden: int, _layers: int) -> _FeedForward:
+    bias = read.flag("mlp_bias", default=False)
+    return _dense_only(_mlp(hidden, read.count("intermediate_size"), bias=bias))
+
+
+def _two_matrices(bias: _Trait | _Always) -> Callable[[ModelConfig, int, int], _FeedForward]:
+    def forward(read: ModelConfig, hidden: int, _layers: int) -> _FeedForward:
+        return _dense_only(_mlp(hidden, read.count("intermediate_size"), matrices=2, bias=bias.read(read)))
+
+    return forward
+
+
+def _experts_everywhere(
+    *, bias: bool = False, selection_bias: bool = False
+) -> Callable[[ModelConfig, int, int], _FeedForward]:
+    """Return the reading of a family whose every layer has routed experts, and none shared."""
+
+    def forward(read: ModelConfig, hidden: int, _layers: int) -> _FeedForward:
+        experts = read.count("num_local_experts", alias="num_experts")
+        ffn, chosen = read.count("intermediate_size"), _chosen(read, experts)
+        sparse = [
+            *_experts(hidden, ffn, experts=experts, chosen=chosen, bias=bias),
+            _always("biases", experts * selection_bias, Cut.REPLICATED),
+        ]
+        return _FeedForward([], sparse, lambda _layer: True, experts)
+
+    return forward
+
+
+def _qwen_experts(*, shared: bool) -> Callable[[ModelConfig, int, int], _FeedForward]:
+    """Return the reading of Qwen's mixtures: every n-th layer sparse, but those that are listed as dense."""
+
+    def forward(read: ModelConfig, hidden: int, layers: int) -> _FeedForward:
+        experts = read.count("num_experts", alias="num_local_experts")
+        ffn, chosen = read.count("moe_intermediate_size"), _chosen(read, experts)
+        step = read.count("decoder_sparse_step", default=1)
+        listed = frozenset(read.layer_list("mlp_only_layers", layers) or ())
+        sparse = _experts(hidden, ffn, experts=experts, chosen=chosen)
+        if shared:
+            sparse += _mlp(hidden, read.count("shared_expert_intermediate_size"), name="shared_experts")
+            sparse.append(_always("router", hidden, Cut.REPLICATED))  # the gate of the shared expert
+        dense = _mlp(hidden, read.count("intermediate_size")) if step > 1 or listed else []
+        return _FeedForward(
+            dense, sparse, lambda layer: layer not in listed and (layer + 1) % step == 0, experts
+        )
+
+    return forward
+
+
+def _llama_4_experts(read: ModelConfig, hidden: int, layers: int) -> _FeedForward:
     experts = read.count("num_local_experts", alias="num_experts")
-    sparse = _experts(hidden, read.count("intermediate_size"), experts=experts, chosen=_chosen(read, experts))
-    return _FeedForward([], sparse, lambda _layer: True, experts)
+    ffn, chosen = read.count("intermediate_size"), _chosen(read, experts)
+    listed = read.layer_list("moe_layers", layers)
+    if listed is None:
+        step = read.count("interleave_moe_layer_step")
+        listed = list(range(step - 1, layers, step))
+    sparse_layers = frozenset(listed)
+    dense = _mlp(hidden, read.count("intermediate_size_mlp")) if len(sparse_layers) < layers else []
+    sparse = [
+        *_experts(hidden, ffn, experts=experts, chosen=chosen),
+        *_mlp(hidden, ffn, name="shared_experts"),
+    ]
+    return _FeedForward(dense, sparse, sparse_layers.__contains__, experts)
+
+
+def _gpt_2(read: ModelConfig) -> Architecture:
+    hidden, layers = read.count("n_embd"), read.count("n_layer", most=MOST_LAYERS)
+    query = read.count("n_head")
+    heads = _Heads(query, query, _head_size(read, hidden, query, "n_head"))
+    if read.flag("add_cross_attention", default=False):
+        read.fault("add_cross_attention", "unknown_architecture", "Only a decoder alone can be counted.")
+    stack = _Stack(
+        hidden=hidden,
+        layers=layers,
+        heads=heads,
+        vocabulary=read.count("vocab_size"),
+        tied=read.flag("tie_word_embeddings", default=True),
+        positions=read.count("n_positions"),
+        norm_size=2,
+    )
+    beside = [
+        *_grouped_query(hidden, heads, inner_bias=True, outer_bias=True),
+        _always("norms", 4 * hidden, Cut.REPLICATED),
+    ]
+    ffn = read.count("n_inner", default=4 * hidden)
+    return _assembled(stack, beside, _dense_only(_mlp(hidden, ffn, matrices=2, bias=True)))
+
+
+def _gpt_neox(read: ModelConfig) -> Architecture:
+    hidden, layers, vocabulary = _frame(read)
+    query = read.count("num_attention_heads")
+    heads = _Heads(query, query, _head_size(read, hidden, query, "num_attention_heads"))
+    bias = read.flag("attention_bias", default=True)
+    stack = _Stack(
+        hidden=hidden,
+        layers=layers,
+        heads=heads,
+        vocabulary=vocabulary,
+        tied=read.flag("tie_word_embeddings", default=False),
+        norm_size=2,
+    )
+    beside = [
+        *_grouped_query(hidden, heads, inner_bias=bias, outer_bias=bias),
+        _always("norms", 4 * hidden, Cut.REPLICATED),
+    ]
+    return _assembled(stack, beside, _two_matrices(_YES)(read, hidden, layers))
+
+
+def _falcon(read: ModelConfig) -> Architecture:
+    hidden, layers, vocabulary = _frame(read)
+    query = read.count("num_attention_heads")
+    bias = read.flag("bias")
+    newer = read.flag("new_decoder_architecture")
+    if newer:
+        key_value = read.count("num_kv_heads", default=query, most=query)
+    else:
+        key_value = 1 if read.flag("multi_query") else query
+    if newer or read.flag("parallel_attn"):
+        norms = 2 if read.count("num_ln_in_parallel_attn", default=2 if newer else 1, most=2) == 2 else 1
+    else:
+        norms = 2
+    heads = _Heads(query, key_value, _head_size(read, hidden, query, "num_attention_heads"))
+    stack = _Stack(
+        hidden=hidden,
+        layers=layers,
+        heads=heads,
+        vocabulary=vocabulary,
+        tied=read.flag("tie_word_embeddings", default=True),
+        norm_size=2,
+    )
+    beside = [
+        *_grouped_query(hidden, heads, inner_bias=bias, outer_bias=bias),
+        _always("norms", norms * 2 * hidden, Cut.REPLICATED),
+    ]
+    ffn = read.count("ffn_hidden_size", default=4 * hidden)
+    return _assembled(stack, beside, _dense_only(_mlp(hidden, ffn, matrices=2, bias=bias)))
+
+
+def _dbrx(read: ModelConfig) -> Architecture:
+    hidden, layers = read.count("d_model"), read.count("n_layers", most=MOST_LAYERS)
+    query = read.count("n_heads")
+    attention, forward = read.block("attn_config"), read.block("ffn_config")
+    size = _head_size(read, hidden, query, "n_heads")
+    heads = _Heads(query, attention.count("kv_n_heads", most=query), size)
+    experts = forward.count("moe_num_experts")
+    sparse = _experts(
+        hidden,
+        forward.count("ffn_hidden_size"),
+        experts=experts,
+        chosen=_chosen(forward, experts, "moe_top_k"),
+    )
+    stack = _Stack(
+        hidden=hidden,
+        layers=layers,
+        heads=heads,
+        vocabulary=read.count("vocab_size"),
+        tied=read.flag("tie_word_embeddings", default=False),
+    )
+    beside = [
+        *_grouped_query(hidden, heads, inner_bias=False, outer_bias=False),
+        _always("norms", 2 * hidden, Cut.REPLICATED),
+    ]
+    return _assembled(stack, beside, _FeedForward([], sparse, lambda _layer: True, experts))
 
 
 def _deepseek_experts(read: ModelConfig, hidden: int, layers: int, *, selection_bias: bool) -> _FeedForward:
@@ -365,16 +527,136 @@ def _prediction_note(read: ModelConfig) -> tuple[str, ...]:
     return (_PREDICTION_MODULE,) if read.count("num_nextn_predict_layers", default=0, least=0) else ()
 
 
+def _deepseek_2(read: ModelConfig) -> Architecture:
+    return _deepseek(read, selection_bias=False)
+
+
+def _deepseek_3(read: ModelConfig) -> Architecture:
+    """Return V3's shape; its experts are chosen with a bias each, unless the config names another way."""
+    return _deepseek(read, selection_bias=read.word("topk_method") in {"", "noaux_tc"})
+
+
+def _glm_4_experts(read: ModelConfig, hidden: int, layers: int) -> _FeedForward:
+    return _deepseek_experts(read, hidden, layers, selection_bias=True)
+
+
 _FAMILIES: dict[str, Callable[[ModelConfig], Architecture]] = {
     "llama": _Family(
+        inner_bias=_ATTENTION_BIAS, outer_bias=_ATTENTION_BIAS, kv_heads_default=True, forward=_llama_mlp
+    ).build,
+    "mistral": _Family().build,
+    "qwen2": _Family(inner_bias=_YES).build,
+    "qwen3": _Family(
+        inner_bias=_ATTENTION_BIAS, outer_bias=_ATTENTION_BIAS, head_size_default=False, head_norms=_YES
+    ).build,
+    "gemma": _Family(
+        inner_bias=_ATTENTION_BIAS, outer_bias=_ATTENTION_BIAS, head_size_default=False, tied=True
+    ).build,
+    "gemma2": _Family(
+        inner_bias=_ATTENTION_BIAS, outer_bias=_ATTENTION_BIAS, head_size_default=False, norms=4, tied=True
+    ).build,
+    "gemma3_text": _Family(
+        inner_bias=_ATTENTION_BIAS,
+        outer_bias=_ATTENTION_BIAS,
+        head_size_default=False,
+        head_norms=_YES,
+        norms=4,
+        tied=True,
+    ).build,
+    "phi": _Family(
+        inner_bias=_YES,
+        outer_bias=_YES,
+        kv_heads_default=True,
+        head_norms=_Trait("qk_layernorm", False),
+        norms=1,
+        norm_size=2,
+        head_bias=True,
+        forward=_two_matrices(_YES),
+    ).build,
+    "phi3": _Family(kv_heads_default=True).build,
+    "olmo": _Family(
+        inner_bias=_ATTENTION_BIAS, outer_bias=_ATTENTION_BIAS, kv_heads_default=True, norm_size=0
+    ).build,
+    "olmo2": _Family(
+        inner_bias=_ATTENTION_BIAS, outer_bias=_ATTENTION_BIAS, kv_heads_default=True, whole_norms=_YES
+    ).build,
+    "olmo3": _Family(
+        inner_bias=_ATTENTION_BIAS, outer_bias=_ATTENTION_BIAS, kv_heads_default=True, whole_norms=_YES
+    ).build,
+    "granite": _Family(
+        inner_bias=_ATTENTION_BIAS, outer_bias=_ATTENTION_BIAS, kv_heads_default=True, forward=_llama_mlp
+    ).build,
+    "smollm3": _Family(
+        inner_bias=_ATTENTION_BIAS, outer_bias=_ATTENTION_BIAS, tied=True, forward=_llama_mlp
+    ).build,
+    "cohere": _Family(
         inner_bias=_ATTENTION_BIAS,
         outer_bias=_ATTENTION_BIAS,
         kv_heads_default=True,
-        forward=lambda read, hidden, _layers: _dense_only(
-            _mlp(hidden, read.count("intermediate_size"), bias=read.flag("mlp_bias", default=False))
-        ),
+        whole_norms=_Trait("use_qk_norm", False),
+        norms=1,
+        tied=True,
     ).build,
-    "mistral": _Family().build,
-    "mixtral": _Family(forward=_mixtral_experts).build,
-    "deepseek_v3": lambda read: _deepseek(read, selection_bias=True),
+    "cohere2": _Family(
+        inner_bias=_ATTENTION_BIAS, outer_bias=_ATTENTION_BIAS, kv_heads_default=True, norms=1, tied=True
+    ).build,
+    "starcoder2": _Family(
+        inner_bias=_Trait("use_bias", True),
+        outer_bias=_Trait("use_bias", True),
+        norm_size=2,
+        tied=True,
+        forward=_two_matrices(_Trait("use_bias", True)),
+    ).build,
+    "nemotron": _Family(
+        inner_bias=_ATTENTION_BIAS,
+        outer_bias=_ATTENTION_BIAS,
+        norm_size=2,
+        forward=_two_matrices(_Trait("mlp_bias", False)),
+    ).build,
+    "gpt2": _gpt_2,
+    "gpt_neox": _gpt_neox,
+    "falcon": _falcon,
+    "mixtral": _Family(forward=_experts_everywhere()).build,
+    "qwen2_moe": _Family(inner_bias=_Trait("qkv_bias", True), forward=_qwen_experts(shared=True)).build,
+    "qwen3_moe": _Family(
+        inner_bias=_ATTENTION_BIAS,
+        outer_bias=_ATTENTION_BIAS,
+        head_size_default=False,
+        head_norms=_YES,
+        forward=_qwen_experts(shared=False),
+    ).build,
+    "olmoe": _Family(
+        inner_bias=_ATTENTION_BIAS,
+        outer_bias=_ATTENTION_BIAS,
+        kv_heads_default=True,
+        whole_norms=_YES,
+        forward=_experts_everywhere(),
+    ).build,
+    "gpt_oss": _Family(
+        inner_bias=_Trait("attention_bias", True),
+        outer_bias=_Trait("attention_bias", True),
+        head_size_default=False,
+        sinks=True,
+        forward=_experts_everywhere(bias=True),
+    ).build,
+    "minimax_m2": _Family(
+        head_size_default=False, whole_norms=_YES, forward=_experts_everywhere(selection_bias=True)
+    ).build,
+    "glm4_moe": _Family(
+        inner_bias=_ATTENTION_BIAS,
+        head_size_default=False,
+        head_norms=_Trait("use_qk_norm", False),
+        forward=_glm_4_experts,
+        notes=_prediction_note,
+    ).build,
+    "llama4_text": _Family(
+        inner_bias=_ATTENTION_BIAS,
+        outer_bias=_ATTENTION_BIAS,
+        head_size_default=False,
+        forward=_llama_4_experts,
+    ).build,
+    "dbrx": _dbrx,
+    "deepseek_v2": _deepseek_2,
+    "deepseek_v3": _deepseek_3,
+    "kimi_k2": _deepseek_3,
 }

@@ -74,15 +74,18 @@ class ModelConfig:
             return value
         return max(least, 1)
 
-    def flag(self, key: str, *, default: bool) -> bool:
-        """Return a boolean, or what its absence means."""
+    def flag(self, key: str, *, default: bool | None = None) -> bool:
+        """Return a boolean, or what its absence means where the family defines that; without it, it is demanded."""
         value = self._body.get(key)
+        if value is None and default is not None:
+            return default
         if value is None:
-            return default
-        if type(value) is not bool:
+            self.fault(key, "missing", f"The count needs {key}, which the config does not have.")
+        elif type(value) is not bool:
             self.fault(key, "not_a_flag", f"{key} is true or false.")
-            return default
-        return value
+        else:
+            return value
+        return False
 
     def word(self, key: str) -> str:
         """Return a string; an empty one where there is none."""
