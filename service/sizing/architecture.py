@@ -23,7 +23,8 @@ class Part(NamedTuple):
     """Weights of one kind, in one layer or outside the layers."""
 
     name: str
-    """`embedding`, `attention`, `mlp`, `router`, `routed_experts`, `shared_experts`, `norms`, `output_head`."""
+    """`embedding`, `attention`, `mlp`, `router`, `routed_experts`, `shared_experts`, `norms`, `biases` (every vector
+    that is no norm), `output_head`. All but embedding, norms, biases and head are matrices of hidden layers."""
     parameters: int
     """All stored parameters of it."""
     active_parameters: int
@@ -57,6 +58,8 @@ class Architecture(NamedTuple):
     key_value_heads: int
     routed_experts: int
     """Per expert layer; 0 for a dense model."""
+    notes: tuple[str, ...] = ()
+    """What of the model is not counted, in words."""
 
     def each_layer(self) -> Iterator[tuple[Part, ...]]:
         """Yield the parts of each layer, in order of depth."""
@@ -70,7 +73,10 @@ class Architecture(NamedTuple):
         return sum(run.depth for run in self.layers)
 
     def totals(self) -> dict[str, Part]:
-        """Return each kind of part summed over the model, in order of first appearance."""
+        """Return each kind of part summed over the model, in order of first appearance.
+
+        A kind may hold weights that are cut and others that are not; what is said of its cut is that of the first.
+        """
         found: dict[str, Part] = {}
         runs = ((1, self.embedding), *self.layers, (1, self.head))
         for depth, parts in runs:
