@@ -67,12 +67,13 @@ def delivered(
             blocking_seconds = transfer.seconds
             interval_seconds = interval_for(job, blocking_seconds, None)
     if storage.read_gb_per_second is not None or storage.node_gb_per_second is not None:
-        amplification = spec.restore.read_amplification if spec.restore is not None else 1.0
-        amount = bandwidth.read_bytes(checkpoint_bytes=job.checkpoint_bytes, read_amplification=amplification)
+        amount = bandwidth.read_bytes(
+            checkpoint_bytes=job.checkpoint_bytes, read_amplification=job.read_amplification
+        )
         transfer = bandwidth.transfer_time(
             total_bytes=amount,
             total_gb_per_second=storage.read_gb_per_second,
-            node_bytes=job.node_share_bytes * amplification,
+            node_bytes=job.node_read_bytes,
             node_gb_per_second=storage.node_gb_per_second,
         )
         read = DeliveredRead(

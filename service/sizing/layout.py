@@ -24,7 +24,7 @@ from typing import NamedTuple
 from service.sizing.architecture import Architecture, Cut, Part
 
 
-class Rule(StrEnum):
+class LayoutRule(StrEnum):
     """By whose rule a layout shares out a checkpoint."""
 
     FRAMEWORK = "framework"
@@ -63,7 +63,7 @@ class Layout(NamedTuple):
     shard_group: int
     """Data-parallel ranks over which ZeRO shards; all of them unless the job is hybrid-sharded."""
     replicas_written: ReplicasWritten
-    rule: Rule
+    rule: LayoutRule
     layers_per_stage: tuple[int, ...]
 
     @property
@@ -246,7 +246,7 @@ def misfits(layout: Layout, architecture: Architecture, gpus: int) -> Iterator[t
             f"Groups of {layout.shard_group} do not divide the {data} data-parallel ranks.",
         )
     yield from _expert_misfits(layout, architecture)
-    if layout.rule is Rule.MLPERF_STORAGE:
+    if layout.rule is LayoutRule.MLPERF_STORAGE:
         yield from _benchmark_misfits(layout)
 
 
@@ -328,7 +328,7 @@ def _stage(
 
 def place(layout: Layout, held: list[Stage]) -> list[Ranks]:
     """Return the ranks of the job, in their order, as runs of alike ones."""
-    return list(_by_benchmark(layout, held) if layout.rule is Rule.MLPERF_STORAGE else _by_framework(layout, held))
+    return list(_by_benchmark(layout, held) if layout.rule is LayoutRule.MLPERF_STORAGE else _by_framework(layout, held))
 
 
 class _Sharding(NamedTuple):

@@ -6,6 +6,8 @@ from service.sizing import bandwidth, capacity, checkpoint, failures, presets
 from service.sizing.delivered import LIMITING_FIELD, delivered, save_transfer
 from service.sizing.explain import explain
 from service.sizing.operation import Job, Operation, collision, cost_of, interval_for, operate
+from service.sizing.placement import described
+from service.sizing.shards import shards_of
 from service.sizing.sizing import (
     Capacity,
     Checkpoint,
@@ -63,7 +65,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     read = None
     if spec.restore is not None:
         amount = bandwidth.read_bytes(
-            checkpoint_bytes=job.checkpoint_bytes, read_amplification=spec.restore.read_amplification
+            checkpoint_bytes=job.checkpoint_bytes, read_amplification=job.read_amplification
         )
         if amount > INT64_MAX:
             raise Unsatisfiable(
@@ -77,6 +79,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         required = bandwidth.read_bandwidth(read_bytes=amount, target_seconds=spec.restore.target_seconds)
         read = Read(
             bytes=round(amount),
+            read_amplification=job.read_amplification,
             required_gb_per_second=required,
             per_node_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.nodes),
         )
@@ -87,6 +90,11 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         ),
         bytes_per_node=round(checkpoint.even_share(checkpoint_bytes=job.checkpoint_bytes, holders=job.nodes)),
         largest_shard_bytes=round(job.largest_shard_bytes),
+        mean_shard_bytes=round(
+            checkpoint.even_share(checkpoint_bytes=job.checkpoint_bytes, holders=job.writers)
+        ),
+        skew=job.skew,
+        largest_node_bytes=round(job.node_share_bytes),
         nodes=job.nodes,
         writers=job.writers,
         files=job.files,
@@ -100,6 +108,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     sizing = Sizing(
         engine_version=ENGINE_VERSION,
         checkpoint=checkpoint_block,
+        layout=described(job.placement, spec.cluster.gpus_per_node) if job.placement is not None else None,
         failures=failure_block,
         interval=operation.interval,
         blocking=operation.blocking,
@@ -179,7 +188,7 @@ def _failures(spec: ScenarioSpec, warnings: list[SizingWarning]) -> Failures:
 
 
 def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning]) -> Job:
-    model, cluster, shards = spec.model, spec.cluster, spec.shards
+    model, cluster = spec.model, spec.cluster
     total = checkpoint.checkpoint_bytes(
         parameters=spec.parameters,
         bytes_per_parameter=model.bytes_per_parameter,
@@ -198,32 +207,7 @@ def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning])
         round(total)
     )  # whole bytes, so that the figures can be checked by hand from those in the answer
     nodes = checkpoint.node_count(gpus=cluster.gpus, gpus_per_node=cluster.gpus_per_node)
-    writers = shards.writers or cluster.gpus
-    skew = 1.0
-    if shards.largest_shard_bytes is not None:
-        if not total / writers - 1.0 <= shards.largest_shard_bytes <= total:
-            raise Unsatisfiable(
-                Fault(
-                    "#/shards/largest_shard_bytes",
-                    "out_of_range",
-                    f"{writers} writers share {total:.0f} bytes, so the largest shard lies between "
-                    f"{total / writers:.0f} and {total:.0f} bytes.",
-                )
-            )
-        skew = checkpoint.skew_of_largest(
-            largest_shard_bytes=shards.largest_shard_bytes, checkpoint_bytes=total, writers=writers
-        )
-    elif shards.skew is not None:
-        skew = shards.skew
-    elif writers > 1:
-        warnings.append(
-            SizingWarning(
-                code=WarningCode.EVEN_SHARDS_ASSUMED,
-                pointer="#/shards",
-                message="All shards are taken to be equal, which real layouts are not, and the largest sets a "
-                "save's time: give skew or largest_shard_bytes as measured.",
-            )
-        )
+    shards = shards_of(spec, distinct_bytes=total, nodes=nodes, warnings=warnings)
     preset = presets.gpus()[cluster.gpu_preset] if cluster.gpu_preset is not None else None
     price = spec.prices.gpu_hour_usd if spec.prices is not None else None
     if price is None and preset is not None:
@@ -231,15 +215,16 @@ def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning])
     return Job(
         spec=spec,
         is_async=spec.save.mode is SaveMode.ASYNC,
-        checkpoint_bytes=total,
+        checkpoint_bytes=shards.checkpoint_bytes,
         nodes=nodes,
-        writers=writers,
-        files=checkpoint.file_count(writers=writers, files_per_writer=shards.files_per_writer),
-        skew=skew,
-        largest_shard_bytes=checkpoint.largest_shard(checkpoint_bytes=total, writers=writers, skew=skew),
-        node_share_bytes=checkpoint.largest_node_share(
-            checkpoint_bytes=total, nodes=nodes, writers=writers, skew=skew
-        ),
+        writers=shards.writers,
+        files=checkpoint.file_count(writers=shards.writers, files_per_writer=spec.shards.files_per_writer),
+        skew=shards.skew,
+        largest_shard_bytes=shards.largest_shard_bytes,
+        node_share_bytes=shards.node_share_bytes,
+        read_amplification=shards.read_amplification,
+        node_read_bytes=shards.node_read_bytes,
+        placement=shards.placement,
         buffers=spec.save.staging_buffers or 1,
         mtbf_seconds=mtbf_seconds,
         gpu_hour_usd=price,

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from service.sizing.bandwidth import Limit
+from service.sizing.layout import LayoutRule
 from service.sizing.spec import IntervalRule
 from service.wire import Absent, Outgoing
 
@@ -11,19 +12,96 @@ class Checkpoint(Outgoing):
     """What one checkpoint holds, and how it is cut."""
 
     bytes: int
-    """All of it, without DCP's `.metadata`. [B]"""
+    """All of it that is written, second copies included, without DCP's `.metadata`. [B]"""
     bytes_per_gpu: int
     """An even split over the GPUs. [B]"""
     bytes_per_node: int
     """An even split over the nodes. [B]"""
     largest_shard_bytes: int
     """The writer with most to write. [B]"""
+    mean_shard_bytes: int
+    """All of it over the writers. [B]"""
+    skew: float
+    """The largest shard over the mean one: by the parallel layout, as given, or taken to be 1."""
+    largest_node_bytes: int
+    """What the writers of one node write together at most; without a parallel layout an upper bound. [B]"""
     nodes: int
     """GPUs over GPUs per node, rounded up."""
     writers: int
     """Ranks that write."""
     files: int
     """Data files of one save, and the one metadata file."""
+
+
+class RankClass(Outgoing):
+    """Ranks of a parallel layout that hold and write alike."""
+
+    first_stage: int
+    """The pipeline stages that they are in, counted from 0: from this one."""
+    last_stage: int
+    """To this one."""
+    layers_per_stage: int
+    """Layers of each of these stages; the most, where the class spans unlike ones."""
+    ranks: int
+    """How many ranks, all stages together."""
+    bytes: int
+    """What each of them writes. [B]"""
+    weight_bytes: int
+    """Model weights in it. [B]"""
+    optimiser_bytes: int
+    """Optimiser state in it; what is left is the rank's own. [B]"""
+    read_bytes: int
+    """What each of them reads at a load. [B]"""
+    holds: list[str]
+    """The parts of the model in these stages."""
+
+
+class SmallerLayout(Outgoing):
+    """A restart on fewer data-parallel ranks, the rest of the layout as it is: the checkpoint is resharded."""
+
+    data: int
+    """The data-parallel degree."""
+    gpus: int
+    """GPUs that it takes."""
+    nodes: int
+    """Nodes that it takes."""
+    read_bytes: int
+    """What all ranks together read. [B]"""
+    largest_read_bytes: int
+    """What the rank with most to read reads, and holds. [B]"""
+    largest_shard_bytes: int
+    """What the rank with most to write writes from then on. [B]"""
+
+
+class ParallelLayout(Outgoing):
+    """Who writes and who reads what, where the scenario has a parallel layout."""
+
+    rule: LayoutRule
+    """By whose rule."""
+    tensor: int
+    """Ranks that divide each matrix."""
+    pipeline: int
+    """Stages."""
+    data: int
+    """Ranks that hold the same parameters, the context-parallel ones among them."""
+    distinct_bytes: int
+    """The checkpoint with everything in it once. [B]"""
+    copies_written: float
+    """What a save writes over that."""
+    weight_bytes_per_parameter: float
+    """Saved of each parameter as model weights. [B]"""
+    optimiser_bytes_per_parameter: float
+    """Saved of each parameter beside them. [B]"""
+    rank_state_bytes: int
+    """Data-loader and random-number state of one rank. [B]"""
+    read_amplification: float
+    """What all ranks together read at a load over what a save writes."""
+    largest_node_read_bytes: int
+    """What the ranks of one node read together at most. [B]"""
+    ranks: list[RankClass]
+    """All ranks of the job, alike ones together."""
+    on_fewer_nodes: list[SmallerLayout]
+    """Restarts on fewer nodes: after the loss of one, on half of the GPUs, and on as few as the layout allows."""
 
 
 class Failures(Outgoing):
@@ -100,6 +178,8 @@ class Read(Outgoing):
 
     bytes: int
     """What all ranks together read. [B]"""
+    read_amplification: float
+    """That over the checkpoint's bytes: as given, by the parallel layout, or taken to be 1."""
     required_gb_per_second: float
     """Those bytes over the restore target. [10^9 B/s]"""
     per_node_gb_per_second: float
@@ -362,6 +442,7 @@ class Sizing(Outgoing):
     engine_version: str
     """Of the engine that computed this. The same spec gives the same answer for the same version."""
     checkpoint: Checkpoint
+    layout: ParallelLayout | Absent = None
     failures: Failures
     interval: Interval
     blocking: Blocking

@@ -7,6 +7,8 @@ from pydantic import Field, model_validator
 
 from service.errors import Fault
 from service.sizing import presets
+from service.sizing.architecture import Architecture
+from service.sizing.hugging_face import architecture
 from service.sizing.spec.fields import PresetName, refuse
 from service.wire import WHOLE, Absent, Incoming
 
@@ -38,3 +40,27 @@ class ModelSpec(Incoming):
             yield Fault("/preset", "contradiction", "Give a preset or parameters, not both.")
         if self.preset is not None and self.preset not in known:
             yield Fault("/preset", "unknown_preset", f"The model presets are {', '.join(known)}.")
+
+    @property
+    def architecture(self) -> Architecture | None:
+        """STUB until the models branch has it."""
+        shapes = {
+            "llama-3-405b": (126, 16384, 53248, 128, 8),
+            "llama-3-70b": (80, 8192, 28672, 64, 8),
+            "llama-3-8b": (32, 4096, 14336, 32, 8),
+        }
+        if self.preset not in shapes:
+            return None
+        layers, hidden, ffn, heads, kv = shapes[str(self.preset)]
+        return architecture(
+            {
+                "model_type": "llama",
+                "num_hidden_layers": layers,
+                "hidden_size": hidden,
+                "intermediate_size": ffn,
+                "num_attention_heads": heads,
+                "num_key_value_heads": kv,
+                "vocab_size": 128256,
+                "tie_word_embeddings": False,
+            }
+        )

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from service.errors import Fault
-from service.sizing.layout import Layout, PipelineSplit, ReplicasWritten, Rule, layers_per_stage
+from service.sizing.layout import Layout, PipelineSplit, ReplicasWritten, LayoutRule, layers_per_stage
 from service.sizing.spec.fields import Count, refuse
 from service.wire import WHOLE, Absent, Incoming
 
@@ -38,7 +38,7 @@ class ParallelismSpec(Incoming):
     replicas_written: ReplicasWritten = ReplicasWritten.ONCE
     """Who writes what several data-parallel ranks hold alike: `once` the first of them, `spread` each an equal part
     (Megatron's fully parallel save, and what DCP's deduplication strives for), `all` each all of it."""
-    rule: Rule = Rule.FRAMEWORK
+    rule: LayoutRule = LayoutRule.FRAMEWORK
     """`framework`: ZeRO shards the state of a rank's own parameters within its data-parallel group, as Megatron,
     DeepSpeed and FSDP do. `mlperf_storage`: optimiser bytes even over all ranks, and the weights once by stage, as
     that benchmark writes and reads them."""

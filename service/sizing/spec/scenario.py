@@ -7,6 +7,8 @@ from pydantic import Field, model_validator
 
 from service.errors import Fault
 from service.sizing import presets
+from service.sizing.architecture import Architecture
+from service.sizing.layout import Layout, misfits
 from service.sizing.spec.cluster import ClusterSpec, ShardsSpec
 from service.sizing.spec.failures import FailuresSpec
 from service.sizing.spec.fields import refuse
@@ -49,6 +51,8 @@ class ScenarioSpec(Incoming):
                 "too_large",
                 f"One of {shards.writers or gpus} shards cannot hold more than the whole checkpoint.",
             )
+        if self.cluster.parallelism is not None:
+            yield from self._layout_faults()
         if save.blocking_seconds is None and save.overhead_fraction is None and not self.storage_times_a_save:
             yield Fault(
                 "/save/blocking_seconds",
@@ -81,6 +85,49 @@ class ScenarioSpec(Incoming):
                 "missing",
                 "Give load_seconds, or restore.target_seconds to take it from.",
             )
+
+    def _layout_faults(self) -> Iterable[Fault]:
+        at, stated = "/cluster/parallelism", self.cluster.parallelism
+        for name in ("writers", "largest_shard_bytes", "skew"):
+            if getattr(self.shards, name) is not None:
+                yield Fault(
+                    f"/shards/{name}",
+                    "contradiction",
+                    f"{name} follows from cluster.parallelism: leave it out, or the layout where {name} was measured.",
+                )
+        shape = self.architecture
+        if shape is None:
+            yield Fault(
+                at,
+                "no_shape",
+                "A layout divides a model's parts, which a parameter count does not tell: give the model as config, "
+                "or as a preset that has a shape.",
+            )
+            return
+        assert stated is not None  # noqa: S101 - the caller asks first
+        layout = stated.layout(gpus=self.cluster.gpus, layers=shape.layer_count)
+        for name, why in misfits(layout, shape, self.cluster.gpus):
+            yield Fault(f"{at}/{name}", "does_not_fit", why)
+        own = stated.weight_bytes_per_parameter
+        if own is not None and own > self.model.bytes_per_parameter:
+            yield Fault(
+                f"{at}/weight_bytes_per_parameter",
+                "too_large",
+                f"A checkpoint saves {self.model.bytes_per_parameter:g} bytes per parameter in all.",
+            )
+
+    @property
+    def architecture(self) -> Architecture | None:
+        """The model's shape, where it is given as one."""
+        return self.model.architecture
+
+    @property
+    def layout(self) -> Layout | None:
+        """The parallel layout, where it is given and the model has a shape to lay out."""
+        stated, shape = self.cluster.parallelism, self.architecture
+        if stated is None or shape is None:
+            return None
+        return stated.layout(gpus=self.cluster.gpus, layers=shape.layer_count)
 
     @property
     def storage_times_a_save(self) -> bool:

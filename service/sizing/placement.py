@@ -1,0 +1,217 @@
+"""A scenario's parallel layout, and what comes of it: shards, nodes, reads, and a restart on fewer nodes."""
+
+import math
+from typing import NamedTuple
+
+from service.errors import Fault, Unsatisfiable
+from service.sizing import layout as layouts
+from service.sizing.layout import Layout, Node, Ranks, ReplicasWritten, LayoutRule, Stage, StateBytes
+from service.sizing.sizing import ParallelLayout, RankClass, SmallerLayout
+from service.sizing.spec import ScenarioSpec
+from service.wire import INT64_MAX
+
+DEFAULT_WEIGHT_BYTES = 2.0
+"""Weights in bf16."""
+MASTER_AND_MOMENTS_BYTES = 12.0
+"""Master weights and two moments in fp32: a checkpoint of as many bytes has no other weights."""
+
+
+class Placement(NamedTuple):
+    """A layout with the bytes of each of its ranks."""
+
+    layout: Layout
+    state: StateBytes
+    stages: list[Stage]
+    runs: list[Ranks]
+    written: list[float]
+    """By each rank of a run. [B]"""
+    read: list[float]
+    """Likewise. [B]"""
+    bytes: float
+    """What one save writes, second copies included. [B]"""
+    distinct_bytes: float
+    writers: int
+    node: Node
+    read_node: Node
+
+    @property
+    def largest_shard_bytes(self) -> float:
+        """What the writer with most to write writes. [B]"""
+        return max(self.written)
+
+    @property
+    def read_bytes(self) -> float:
+        """What all ranks together read at a load. [B]"""
+        return math.fsum(each * run.count for each, run in zip(self.read, self.runs, strict=True))
+
+    @property
+    def read_amplification(self) -> float:
+        """That over what was written."""
+        return self.read_bytes / self.bytes
+
+
+def state_bytes(spec: ScenarioSpec) -> StateBytes:
+    """Return what a scenario saves of a parameter and of a rank. [B]"""
+    model, stated = spec.model, spec.cluster.parallelism
+    each = model.bytes_per_parameter
+    weights = min(DEFAULT_WEIGHT_BYTES, each) if each != MASTER_AND_MOMENTS_BYTES else 0.0
+    if stated is not None and stated.weight_bytes_per_parameter is not None:
+        weights = stated.weight_bytes_per_parameter
+    return StateBytes(
+        weights=weights * model.reduction_factor,
+        optimiser=(each - weights) * model.reduction_factor,
+        rank=model.extra_bytes / spec.cluster.gpus,
+    )
+
+
+def placed(spec: ScenarioSpec, distinct_bytes: float) -> Placement:
+    """Return the scenario's layout with its bytes.
+
+    Args:
+        spec: The scenario, with a layout that fits its GPUs and its model.
+        distinct_bytes: The checkpoint without second copies. [B]
+
+    Raises:
+        Unsatisfiable: The copies are more than this service can count.
+    """
+    layout, shape = spec.layout, spec.architecture
+    assert layout is not None  # noqa: S101 - the caller asks first, and the spec refuses a layout without a shape
+    assert shape is not None  # noqa: S101
+    held = layouts.stages(layout, shape)
+    found = _placed(layout, state_bytes(spec), held, spec.cluster.gpus_per_node, distinct_bytes)
+    if found.bytes > INT64_MAX:
+        raise Unsatisfiable(
+            Fault(
+                "#/cluster/parallelism/replicas_written",
+                "too_large",
+                f"All copies together take more than {INT64_MAX} bytes (9.2 EB), which is beyond this service: write "
+                "them once.",
+            )
+        )
+    return found
+
+
+def _placed(
+    layout: Layout, state: StateBytes, held: list[Stage], gpus_per_node: int, distinct_bytes: float
+) -> Placement:
+    runs = layouts.place(layout, held)
+    written, read = [run.written(state) for run in runs], [run.read(state) for run in runs]
+    total = distinct_bytes
+    if layout.replicas_written is ReplicasWritten.ALL:
+        total = float(round(math.fsum(each * run.count for each, run in zip(written, runs, strict=True))))
+    return Placement(
+        layout=layout,
+        state=state,
+        stages=held,
+        runs=runs,
+        written=written,
+        read=read,
+        bytes=total,
+        distinct_bytes=distinct_bytes,
+        writers=sum(run.count for each, run in zip(written, runs, strict=True) if each > 0.0),
+        node=layouts.largest_node(runs, written, gpus_per_node),
+        read_node=layouts.largest_node(runs, read, gpus_per_node),
+    )
+
+
+def described(placement: Placement, gpus_per_node: int) -> ParallelLayout:
+    """Return the layout as the answer shows it."""
+    layout = placement.layout
+    return ParallelLayout(
+        rule=layout.rule,
+        tensor=layout.tensor,
+        pipeline=layout.pipeline,
+        data=layout.data,
+        distinct_bytes=round(placement.distinct_bytes),
+        copies_written=placement.bytes / placement.distinct_bytes,
+        weight_bytes_per_parameter=placement.state.weights,
+        optimiser_bytes_per_parameter=placement.state.optimiser,
+        rank_state_bytes=round(placement.state.rank),
+        read_amplification=placement.read_amplification,
+        largest_node_read_bytes=round(placement.read_node.bytes),
+        ranks=[rank_class(placement, group) for group in classes(placement)],
+        on_fewer_nodes=[
+            smaller_layout(placement, data, gpus_per_node) for data in smaller_degrees(placement.layout, gpus_per_node)
+        ],
+    )
+
+
+class Group(NamedTuple):
+    """Runs of ranks that hold and write alike, in consecutive stages."""
+
+    runs: tuple[int, ...]
+    first_stage: int
+    last_stage: int
+
+
+def classes(placement: Placement) -> list[Group]:
+    """Return the runs of a layout with those that are alike put together, in the order of their first ranks."""
+    groups: list[Group] = []
+    open_at: dict[tuple[object, ...], int] = {}
+    for number, run in enumerate(placement.runs):
+        held = placement.stages[run.first_stage]
+        alike = (run.weights, run.optimiser, run.read_weights, run.read_optimiser, held, run.first_stage == run.last_stage)
+        at = open_at.get(alike)
+        if at is not None and groups[at].last_stage >= run.first_stage - 1:
+            groups[at] = Group((*groups[at].runs, number), groups[at].first_stage, run.last_stage)
+            continue
+        open_at[alike] = len(groups)
+        groups.append(Group((number,), run.first_stage, run.last_stage))
+    return groups
+
+
+def rank_class(placement: Placement, group: Group) -> RankClass:
+    """Return what the ranks of a group have in common."""
+    run, state = placement.runs[group.runs[0]], placement.state
+    covered = placement.stages[group.first_stage : group.last_stage + 1]
+    return RankClass(
+        first_stage=group.first_stage,
+        last_stage=group.last_stage,
+        layers_per_stage=max(stage.layers for stage in covered),
+        ranks=sum(placement.runs[number].count for number in group.runs),
+        bytes=round(placement.written[group.runs[0]]),
+        weight_bytes=round(run.weights.bytes(state.weights)),
+        optimiser_bytes=round(run.optimiser.bytes(state.optimiser)),
+        read_bytes=round(placement.read[group.runs[0]]),
+        holds=list(dict.fromkeys(name for stage in covered for name in stage.holds)),
+    )
+
+
+def smaller_degrees(layout: Layout, gpus_per_node: int) -> list[int]:
+    """Return data-parallel degrees on which the job can come back: after one node lost, on half, and the least.
+
+    Tensor, pipeline and expert degrees stay. A benchmark's layout comes back as it was, so it has none.
+    """
+    if layout.rule is LayoutRule.MLPERF_STORAGE:
+        return []
+    step = layouts.data_step(layout)
+
+    def within(gpus: int) -> int:
+        return layouts.data_on_fewer(
+            gpus=max(gpus, 0), tensor=layout.tensor, pipeline=layout.pipeline, data_step=step
+        )
+
+    degrees = (within(layout.ranks - gpus_per_node), within(layout.ranks // 2), step)
+    return sorted({data for data in degrees if 0 < data < layout.data}, reverse=True)
+
+
+def smaller_placement(placement: Placement, data: int, gpus_per_node: int) -> Placement:
+    """Return the same checkpoint on fewer data-parallel ranks."""
+    layout = layouts.on_fewer(placement.layout, data)
+    state = placement.state._replace(rank=placement.state.rank * placement.layout.ranks / layout.ranks)
+    return _placed(layout, state, placement.stages, gpus_per_node, placement.distinct_bytes)
+
+
+def smaller_layout(placement: Placement, data: int, gpus_per_node: int) -> SmallerLayout:
+    """Return what a restart on fewer data-parallel ranks reads, and what its saves write then."""
+    smaller = smaller_placement(placement, data, gpus_per_node)
+    return SmallerLayout(
+        data=data,
+        gpus=smaller.layout.ranks,
+        nodes=-(-smaller.layout.ranks // gpus_per_node),
+        read_bytes=round(smaller.read_bytes),
+        largest_read_bytes=round(max(smaller.read)),
+        largest_shard_bytes=round(smaller.largest_shard_bytes),
+    )
+
+
