@@ -83,7 +83,7 @@ class Case:
     @property
     def reading(self) -> Reading:
         """How runs are read for it."""
-        return reading_of(self.spec, self.choice)
+        return reading_of(self.spec, self.sizing, self.choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +105,11 @@ class Judged:
     doubts: list[Doubt]
 
 
-def reading_of(spec: ScenarioSpec, choice: EvidenceChoice) -> Reading:
+def reading_of(spec: ScenarioSpec, sizing: Sizing, choice: EvidenceChoice) -> Reading:
     """Return how runs are read for a scenario, by the statistics that were chosen."""
     return Reading(
         mode=spec.save.mode,
-        read_amplification=spec.restore.read_amplification if spec.restore is not None else 1.0,
+        read_amplification=sizing.read.read_amplification if sizing.read is not None else 1.0,
         statistic=choice.statistic,
         time_statistic=choice.time_statistic,
     )

@@ -196,7 +196,7 @@ def _of_target(
     choice: EvidenceChoice,
 ) -> list[Series]:
     found: dict[_Key, dict[UUID, Figure]] = {}
-    reading = reading_of(spec, choice)
+    reading = reading_of(spec, sizing, choice)
     for run, stated in runs:
         if not may_speak(run, target.id, choice.conditions):
             continue

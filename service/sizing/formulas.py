@@ -6,8 +6,9 @@ definition. The inputs of an expression are the function's arguments.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 
-from service.sizing import bandwidth, capacity, checkpoint, cost, failures, goodput, interval
+from service.sizing import bandwidth, capacity, checkpoint, cost, failures, goodput, interval, layout
 
 ARTICLE_1 = '"Checkpoint Storage That Doesn\'t Stall Training"'
 ARTICLE_2 = '"Checkpoint I/O Sizing: Write Bandwidth for 70B-405B"'
@@ -44,6 +45,11 @@ def given(**inputs: float) -> float:
 def total(**parts: float) -> float:
     """Return the sum of the parts."""
     return sum(parts.values())
+
+
+def product(**factors: float) -> float:
+    """Return the product of the factors."""
+    return prod(factors.values())
 
 
 def ratio(**inputs: float) -> float:
@@ -87,6 +93,7 @@ REGISTER = {
         Formula("given", "as given", "The spec", given),
         Formula("same", "the figure named", DEFINITION, given),
         Formula("sum", "the sum of the parts", DEFINITION, total),
+        Formula("product", "the product of the factors", DEFINITION, product),
         Formula("ratio", "the first / the second", DEFINITION, ratio),
         Formula(
             "checkpoint_bytes",
@@ -96,6 +103,36 @@ REGISTER = {
         ),
         Formula("node_count", "ceil(gpus / gpus_per_node)", DEFINITION, checkpoint.node_count),
         Formula("even_share", "checkpoint_bytes / holders", ARTICLE_2, checkpoint.even_share),
+        Formula("placed", "as the rule places it", layout.MEGATRON, given),
+        Formula(
+            "share_bytes",
+            "(tensor_parameters / tensor_ways + whole_parameters / whole_ways + expert_parameters / expert_ways)"
+            " * bytes_per_parameter, what is absent being 0 parameters",
+            layout.ZERO,
+            layout.share_bytes,
+        ),
+        Formula(
+            "rank_bytes",
+            "weight_bytes_per_parameter * (the sum of weight_*_parameters / weight_*_ways)"
+            " + optimiser_bytes_per_parameter * (the sum of optimiser_*_parameters / optimiser_*_ways)"
+            " + rank_state_bytes, each for tensor, whole and expert, where there are any",
+            layout.ZERO,
+            layout.rank_bytes,
+        ),
+        Formula(
+            "optimiser_bytes_per_parameter",
+            "(bytes_per_parameter - weight_bytes_per_parameter) * reduction_factor",
+            layout.ZERO,
+            layout.optimiser_bytes_per_parameter,
+        ),
+        Formula("rank_count", "tensor * pipeline * data", layout.MEGATRON, layout.rank_count),
+        Formula("data_degree", "gpus / (tensor * pipeline)", layout.MEGATRON, layout.data_degree),
+        Formula(
+            "data_on_fewer",
+            "floor(gpus / (tensor * pipeline * data_step)) * data_step",
+            layout.MEGATRON,
+            layout.data_on_fewer,
+        ),
         Formula("largest_shard", "checkpoint_bytes / writers * skew", ARTICLE_2, checkpoint.largest_shard),
         Formula(
             "file_count",

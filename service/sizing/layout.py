@@ -24,6 +24,11 @@ from typing import NamedTuple
 from service.sizing.architecture import Architecture, Cut, Part
 
 
+ZERO = "Rajbhandari et al., ZeRO, SC20, section 5"
+MEGATRON = "Megatron-LM, megatron/core/parallel_state.py; Narayanan et al., SC21"
+MLPERF_STORAGE = "MLPerf Storage, by DLIO's checkpointing/base_checkpointing.py"
+
+
 class LayoutRule(StrEnum):
     """By whose rule a layout shares out a checkpoint."""
 
@@ -69,7 +74,7 @@ class Layout(NamedTuple):
     @property
     def ranks(self) -> int:
         """Of the job."""
-        return self.tensor * self.pipeline * self.data
+        return rank_count(tensor=self.tensor, pipeline=self.pipeline, data=self.data)
 
     @property
     def stage_ranks(self) -> int:
@@ -110,7 +115,7 @@ class Share(NamedTuple):
 
     def bytes(self, bytes_per_parameter: float) -> float:
         """Return what that is. [B]"""
-        return share_bytes(**self._asdict(), bytes_per_parameter=bytes_per_parameter)
+        return share_bytes(bytes_per_parameter=bytes_per_parameter, **self._asdict())
 
 
 NOTHING = Share(0, 1, 0, 1, 0, 1)
@@ -157,24 +162,24 @@ class Stage(NamedTuple):
 
 def share_bytes(
     *,
-    tensor_parameters: float,
-    tensor_ways: float,
-    whole_parameters: float,
-    whole_ways: float,
-    expert_parameters: float,
-    expert_ways: float,
     bytes_per_parameter: float,
+    tensor_parameters: float = 0,
+    tensor_ways: float = 1,
+    whole_parameters: float = 0,
+    whole_ways: float = 1,
+    expert_parameters: float = 0,
+    expert_ways: float = 1,
 ) -> float:
     """Return the bytes of one rank's share of a pipeline stage. [B]
 
     Args:
+        bytes_per_parameter: What is saved of each. [B]
         tensor_parameters: Those of the stage that tensor-parallel ranks divide; 0 where the rank has none of them.
         tensor_ways: Ranks over which these are divided.
         whole_parameters: Norms and routers, which every tensor-parallel rank holds.
         whole_ways: Likewise.
         expert_parameters: Those of routed experts.
         expert_ways: Likewise.
-        bytes_per_parameter: What is saved of each. [B]
 
     References:
         Rajbhandari et al., ZeRO, SC20, sections 5.1 and 5.3: state over the data-parallel degree.
@@ -182,6 +187,49 @@ def share_bytes(
     return (
         tensor_parameters / tensor_ways + whole_parameters / whole_ways + expert_parameters / expert_ways
     ) * bytes_per_parameter
+
+
+def rank_bytes(
+    *,
+    weight_bytes_per_parameter: float,
+    optimiser_bytes_per_parameter: float,
+    rank_state_bytes: float = 0.0,
+    **shares: float,
+) -> float:
+    """Return what one rank writes, or reads: its shares of weights and optimiser state, and its own state. [B]
+
+    Args:
+        weight_bytes_per_parameter: Saved of each parameter as model weights. [B]
+        optimiser_bytes_per_parameter: Saved of each beside them. [B]
+        rank_state_bytes: Data-loader and random-number state. [B]
+        shares: The arguments of `share_bytes`, once as `weight_…` and once as `optimiser_…`.
+    """
+    of = {
+        kind: {name.removeprefix(kind): value for name, value in shares.items() if name.startswith(kind)}
+        for kind in ("weight_", "optimiser_")
+    }
+    return (
+        share_bytes(bytes_per_parameter=weight_bytes_per_parameter, **of["weight_"])
+        + share_bytes(bytes_per_parameter=optimiser_bytes_per_parameter, **of["optimiser_"])
+        + rank_state_bytes
+    )
+
+
+def optimiser_bytes_per_parameter(
+    *, bytes_per_parameter: float, weight_bytes_per_parameter: float, reduction_factor: float
+) -> float:
+    """Return what is saved of a parameter beside its weight. [B]"""
+    return (bytes_per_parameter - weight_bytes_per_parameter) * reduction_factor
+
+
+def rank_count(*, tensor: int, pipeline: int, data: int) -> int:
+    """Return the ranks of a layout."""
+    return tensor * pipeline * data
+
+
+def data_degree(*, gpus: int, tensor: int, pipeline: int) -> float:
+    """Return the data-parallel degree that the other two leave."""
+    return gpus / (tensor * pipeline)
 
 
 def layers_per_stage(*, layers: int, pipeline: int, split: PipelineSplit) -> tuple[int, ...]:

@@ -50,16 +50,24 @@ class Placement(NamedTuple):
         return self.read_bytes / self.bytes
 
 
+def weight_bytes_per_parameter(spec: ScenarioSpec) -> float:
+    """Return what of a parameter's saved bytes is model weights: as stated, else by what is saved. [B]"""
+    each, stated = spec.model.bytes_per_parameter, spec.cluster.parallelism
+    if stated is not None and stated.weight_bytes_per_parameter is not None:
+        return stated.weight_bytes_per_parameter
+    return min(DEFAULT_WEIGHT_BYTES, each) if each != MASTER_AND_MOMENTS_BYTES else 0.0
+
+
 def state_bytes(spec: ScenarioSpec) -> StateBytes:
     """Return what a scenario saves of a parameter and of a rank. [B]"""
-    model, stated = spec.model, spec.cluster.parallelism
-    each = model.bytes_per_parameter
-    weights = min(DEFAULT_WEIGHT_BYTES, each) if each != MASTER_AND_MOMENTS_BYTES else 0.0
-    if stated is not None and stated.weight_bytes_per_parameter is not None:
-        weights = stated.weight_bytes_per_parameter
+    model, weights = spec.model, weight_bytes_per_parameter(spec)
     return StateBytes(
         weights=weights * model.reduction_factor,
-        optimiser=(each - weights) * model.reduction_factor,
+        optimiser=layouts.optimiser_bytes_per_parameter(
+            bytes_per_parameter=model.bytes_per_parameter,
+            weight_bytes_per_parameter=weights,
+            reduction_factor=model.reduction_factor,
+        ),
         rank=model.extra_bytes / spec.cluster.gpus,
     )
 
@@ -177,22 +185,23 @@ def rank_class(placement: Placement, group: Group) -> RankClass:
     )
 
 
-def smaller_degrees(layout: Layout, gpus_per_node: int) -> list[int]:
-    """Return data-parallel degrees on which the job can come back: after one node lost, on half, and the least.
+def smaller_degrees(layout: Layout, gpus_per_node: int) -> dict[int, int]:
+    """Return data-parallel degrees on which the job can come back, each with the GPUs that lead to it.
 
-    Tensor, pipeline and expert degrees stay. A benchmark's layout comes back as it was, so it has none.
+    After one node is lost, on half of the GPUs, and the least. Tensor, pipeline and expert degrees stay. A
+    benchmark's layout comes back as it was, so it has none.
     """
     if layout.rule is LayoutRule.MLPERF_STORAGE:
-        return []
+        return {}
     step = layouts.data_step(layout)
-
-    def within(gpus: int) -> int:
-        return layouts.data_on_fewer(
+    found: dict[int, int] = {}
+    for gpus in (layout.ranks - gpus_per_node, layout.ranks // 2, layout.tensor * layout.pipeline * step):
+        data = layouts.data_on_fewer(
             gpus=max(gpus, 0), tensor=layout.tensor, pipeline=layout.pipeline, data_step=step
         )
-
-    degrees = (within(layout.ranks - gpus_per_node), within(layout.ranks // 2), step)
-    return sorted({data for data in degrees if 0 < data < layout.data}, reverse=True)
+        if 0 < data < layout.data:
+            found.setdefault(data, gpus)
+    return found
 
 
 def smaller_placement(placement: Placement, data: int, gpus_per_node: int) -> Placement:

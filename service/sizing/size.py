@@ -134,7 +134,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         else None,
         warnings=warnings,
     )
-    return sizing.model_copy(update={"explanation": explain(spec, sizing)}) if explained else sizing
+    return sizing.model_copy(update={"explanation": explain(job, sizing)}) if explained else sizing
 
 
 def _failures(spec: ScenarioSpec, warnings: list[SizingWarning]) -> Failures:
@@ -322,6 +322,11 @@ def _write(job: Job, interval_seconds: float, blocking_seconds: float) -> tuple[
             largest_shard_gb_per_second=bandwidth.shard_bandwidth(
                 largest_shard_bytes=job.largest_shard_bytes, window_seconds=window
             ),
+            largest_node_gb_per_second=bandwidth.shard_bandwidth(
+                largest_shard_bytes=job.node_share_bytes, window_seconds=window
+            )
+            if job.placement is not None
+            else None,
             durable_lag_seconds=lag,
         ),
         window,

@@ -169,6 +169,8 @@ class Write(Outgoing):
     """The required bandwidth over the writers. [10^9 B/s]"""
     largest_shard_gb_per_second: float
     """What the writer with most to write must sustain to finish in the same time. [10^9 B/s]"""
+    largest_node_gb_per_second: float | Absent = None
+    """What the node with most to write must sustain; absent without a parallel layout. [10^9 B/s]"""
     durable_lag_seconds: float | Absent = None
     """Async: from training going on until the checkpoint is durable. [s]"""
 
@@ -201,7 +203,7 @@ class HostMemory(Outgoing):
     """DRAM that async staging takes."""
 
     bytes_per_node: int
-    """The node's share times the buffers; with skew an upper bound. [B]"""
+    """The largest node's share times the buffers; with skew and no parallel layout an upper bound. [B]"""
     staging_buffers: int
     """Copies held at once."""
     memory_fraction: float | Absent = None

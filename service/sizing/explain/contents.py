@@ -1,16 +1,47 @@
 """How the figures of the checkpoint, its host memory and its space came about."""
 
 from service.sizing import presets
+from service.sizing.explain.layout import class_bytes, explain_placed_shards, rule_says
 from service.sizing.explain.lines import LAST_NODE_FULL, Facts, Lines
+from service.sizing.layout import ReplicasWritten
+
+UPPER_BOUND = "An upper bound: every rank of the node holds the largest shard."
 
 
 def explain_checkpoint(lines: Lines, job: Facts) -> None:
     """Explain what one checkpoint holds, and how it is cut."""
     spec, block = job.spec, job.sizing.checkpoint
-    source = presets.models()[spec.model.preset].source if spec.model.preset is not None else None
     total = {"checkpoint_bytes": block.bytes}
+    placement = job.placement
+    if placement is not None and placement.layout.replicas_written is ReplicasWritten.ALL:
+        lines.add(
+            "#/checkpoint/bytes", "sum", class_bytes(placement, placement.written), rule_says(placement)
+        )
+    else:
+        explain_content(lines, job, "#/checkpoint/bytes")
     lines.add(
-        "#/checkpoint/bytes",
+        "#/checkpoint/bytes_per_gpu", "even_share", {**total, "holders": spec.cluster.gpus}, "An even split."
+    )
+    lines.add("#/checkpoint/bytes_per_node", "even_share", {**total, "holders": block.nodes}, LAST_NODE_FULL)
+    explain_shards(lines, job)
+    lines.add(
+        "#/checkpoint/nodes",
+        "node_count",
+        {"gpus": spec.cluster.gpus, "gpus_per_node": spec.cluster.gpus_per_node},
+    )
+    lines.add(
+        "#/checkpoint/files",
+        "file_count",
+        {"writers": block.writers, "files_per_writer": spec.shards.files_per_writer},
+    )
+
+
+def explain_content(lines: Lines, job: Facts, pointer: str) -> None:
+    """Explain what a checkpoint holds with everything in it once."""
+    spec = job.spec
+    source = presets.models()[spec.model.preset].source if spec.model.preset is not None else None
+    lines.add(
+        pointer,
         "checkpoint_bytes",
         {
             "parameters": spec.parameters,
@@ -21,10 +52,31 @@ def explain_checkpoint(lines: Lines, job: Facts) -> None:
         f"A checkpoint holds {spec.model.bytes_per_parameter:g} bytes per parameter; measure yours."
         + (f" Parameters: {source}." if source else ""),
     )
+
+
+def explain_shards(lines: Lines, job: Facts) -> None:
+    """Explain the writers, and how unevenly they share a checkpoint."""
+    spec, block = job.spec, job.sizing.checkpoint
+    total = {"checkpoint_bytes": block.bytes}
+    lines.add("#/checkpoint/mean_shard_bytes", "even_share", {**total, "holders": block.writers})
+    if job.placement is not None:
+        explain_placed_shards(lines, job, job.placement)
+        return
+    mean = block.bytes / block.writers
+    if spec.shards.largest_shard_bytes is not None:
+        lines.add(
+            "#/checkpoint/skew",
+            "ratio",
+            {"shards.largest_shard_bytes": spec.shards.largest_shard_bytes, "mean_shard_bytes": mean},
+        )
+    else:
+        lines.add("#/checkpoint/skew", "given", {"skew": job.skew}, job.even)
     lines.add(
-        "#/checkpoint/bytes_per_gpu", "even_share", {**total, "holders": spec.cluster.gpus}, "An even split."
+        "#/checkpoint/largest_node_bytes",
+        "largest_node_share",
+        {**total, "nodes": block.nodes, "writers": block.writers, "skew": job.skew},
+        job.even or UPPER_BOUND,
     )
-    lines.add("#/checkpoint/bytes_per_node", "even_share", {**total, "holders": block.nodes}, LAST_NODE_FULL)
     if spec.shards.largest_shard_bytes is not None:
         lines.add(
             "#/checkpoint/largest_shard_bytes",
@@ -38,20 +90,10 @@ def explain_checkpoint(lines: Lines, job: Facts) -> None:
             {**total, "writers": block.writers, "skew": job.skew},
             job.even,
         )
-    lines.add(
-        "#/checkpoint/nodes",
-        "node_count",
-        {"gpus": spec.cluster.gpus, "gpus_per_node": spec.cluster.gpus_per_node},
-    )
     if spec.shards.writers is not None:
         lines.add("#/checkpoint/writers", "given", {"shards.writers": spec.shards.writers})
     else:
         lines.add("#/checkpoint/writers", "same", {"gpus": spec.cluster.gpus}, "Every GPU's rank writes.")
-    lines.add(
-        "#/checkpoint/files",
-        "file_count",
-        {"writers": block.writers, "files_per_writer": spec.shards.files_per_writer},
-    )
 
 
 def explain_host_memory(lines: Lines, job: Facts) -> None:
@@ -59,18 +101,26 @@ def explain_host_memory(lines: Lines, job: Facts) -> None:
     block, cluster = job.sizing.host_memory, job.spec.cluster
     if block is None:
         return
-    lines.add(
-        "#/host_memory/bytes_per_node",
-        "staging_bytes",
-        {
-            "checkpoint_bytes": job.sizing.checkpoint.bytes,
-            "nodes": job.sizing.checkpoint.nodes,
-            "writers": job.sizing.checkpoint.writers,
-            "skew": job.skew,
-            "staging_buffers": block.staging_buffers,
-        },
-        job.even or "An upper bound: every rank of the node holds the largest shard.",
-    )
+    if job.placement is not None:
+        lines.add(
+            "#/host_memory/bytes_per_node",
+            "product",
+            {"largest_node_bytes": job.node_share_bytes, "staging_buffers": block.staging_buffers},
+            rule_says(job.placement),
+        )
+    else:
+        lines.add(
+            "#/host_memory/bytes_per_node",
+            "staging_bytes",
+            {
+                "checkpoint_bytes": job.sizing.checkpoint.bytes,
+                "nodes": job.sizing.checkpoint.nodes,
+                "writers": job.sizing.checkpoint.writers,
+                "skew": job.skew,
+                "staging_buffers": block.staging_buffers,
+            },
+            job.even or UPPER_BOUND,
+        )
     if job.spec.save.staging_buffers is not None:
         lines.add("#/host_memory/staging_buffers", "given", {"save.staging_buffers": block.staging_buffers})
     else:

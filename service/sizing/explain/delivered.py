@@ -73,12 +73,11 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
             {"files": sizing.checkpoint.files, "window_seconds": seconds},
         )
     if block.read is not None:
-        amplification = spec.restore.read_amplification if spec.restore is not None else 1.0
         explain_transfer(lines, job, f"{at}/read/seconds", reading=True)
         lines.add(
             f"{at}/read/gb_per_second",
             "read_bandwidth",
-            {"read_bytes": sizing.checkpoint.bytes * amplification, "target_seconds": block.read.seconds},
+            {"read_bytes": sizing.checkpoint.bytes * job.read_amplification, "target_seconds": block.read.seconds},
         )
     if block.capacity is not None and spec.storage.usable_tb is not None:
         usable = {"usable_bytes": block.capacity.usable_bytes, **total}

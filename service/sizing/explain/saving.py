@@ -129,6 +129,12 @@ def explain_write(lines: Lines, job: Facts) -> None:
         },
         job.even,
     )
+    if block.largest_node_gb_per_second is not None:
+        lines.add(
+            "#/write/largest_node_gb_per_second",
+            "shard_bandwidth",
+            {"largest_shard_bytes": job.node_share_bytes, "window_seconds": window},
+        )
 
 
 def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -> None:
@@ -136,15 +142,14 @@ def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -
     storage, block = job.spec.storage, job.sizing.checkpoint
     if storage is None:
         return
-    amplification = job.spec.restore.read_amplification if reading and job.spec.restore is not None else 1.0
     creates = storage.file_creates_per_second if not reading else None
     lines.add(
         pointer,
         "transfer_time",
         {
-            "total_bytes": block.bytes * amplification,
+            "total_bytes": block.bytes * (job.read_amplification if reading else 1.0),
             "total_gb_per_second": storage.read_gb_per_second if reading else storage.write_gb_per_second,
-            "node_bytes": job.node_share_bytes * amplification,
+            "node_bytes": job.node_read_bytes if reading else job.node_share_bytes,
             "node_gb_per_second": storage.node_gb_per_second,
             "files": block.files if creates is not None else None,
             "file_creates_per_second": creates,

@@ -66,3 +66,8 @@ class ShardsSpec(Incoming):
                 ]
             )
         return self
+
+    @property
+    def even(self) -> bool:
+        """Whether nothing says that the shards are uneven, or how."""
+        return self.skew is None and self.largest_shard_bytes is None
