@@ -19,12 +19,16 @@ References:
 import math
 from collections.abc import Iterator
 from enum import StrEnum
+from itertools import pairwise
 from typing import NamedTuple
 
 from service.sizing.architecture import Architecture, Cut, Part
 
 
 ZERO = "Rajbhandari et al., ZeRO, SC20, section 5"
+MATRICES = frozenset({"attention", "mlp", "router", "routed_experts", "shared_experts"})
+"""Parts that are a layer's matrices: some optimisers treat these apart."""
+
 MEGATRON = "Megatron-LM, megatron/core/parallel_state.py; Narayanan et al., SC21"
 MLPERF_STORAGE = "MLPerf Storage, by DLIO's checkpointing/base_checkpointing.py"
 
@@ -92,33 +96,62 @@ class Layout(NamedTuple):
         return self.stage_ranks // (self.expert * self.expert_tensor)
 
 
-class StateBytes(NamedTuple):
-    """What is saved: bytes of a parameter, as written, and of a rank."""
+class PerParameter(NamedTuple):
+    """What is saved of a parameter, by what it belongs to."""
 
-    weights: float
-    """Model weights of one parameter. [B]"""
-    optimiser: float
-    """Master weights, moments and whatever else is sharded as they are, of one parameter. [B]"""
+    matrices: float
+    """Of a layer's matrices. [B]"""
+    others: float
+    """Of embeddings, output head, norms and biases. [B]"""
+
+    def of(self, part: Part) -> float:
+        """Return what is saved of a parameter of the part. [B]"""
+        return self.matrices if part.name in MATRICES else self.others
+
+
+class StateBytes(NamedTuple):
+    """What a save writes beside second copies."""
+
+    weights: PerParameter
+    """Model weights."""
+    optimiser: PerParameter
+    """Master weights, moments and whatever else is sharded as they are."""
     rank: float
-    """Data-loader and random-number state of one rank. [B]"""
+    """Data-loader and random-number state of each rank. [B]"""
+    once: float
+    """What the first rank saves for all. [B]"""
+
+
+class Cuts(NamedTuple):
+    """What a pipeline stage holds, by how its ranks divide it: parameters, or bytes."""
+
+    tensor: float
+    """Over the tensor-parallel ranks."""
+    whole: float
+    """Not at all: norms and routers."""
+    expert: float
+    """Over the ranks of experts."""
+    tied: float
+    """The embedding that the last stage holds a second time for its output, over the tensor-parallel ranks."""
 
 
 class Share(NamedTuple):
-    """What part of a stage's parameters falls to one rank: each kind over the ranks that divide it."""
+    """One rank's share of a stage's bytes: each kind over the ranks that divide it."""
 
-    tensor_parameters: int
+    tensor_bytes: float
     tensor_ways: int
-    whole_parameters: int
+    whole_bytes: float
     whole_ways: int
-    expert_parameters: int
+    expert_bytes: float
     expert_ways: int
 
-    def bytes(self, bytes_per_parameter: float) -> float:
-        """Return what that is. [B]"""
-        return share_bytes(bytes_per_parameter=bytes_per_parameter, **self._asdict())
+    @property
+    def bytes(self) -> float:
+        """What that is. [B]"""
+        return share_bytes(**self._asdict())
 
 
-NOTHING = Share(0, 1, 0, 1, 0, 1)
+NOTHING = Share(0.0, 1, 0.0, 1, 0.0, 1)
 
 
 class Ranks(NamedTuple):
@@ -133,93 +166,93 @@ class Ranks(NamedTuple):
     read_weights: Share
     read_optimiser: Share
 
-    def written(self, state: StateBytes) -> float:
-        """Return what each of them writes. [B]"""
-        return self.weights.bytes(state.weights) + self.optimiser.bytes(state.optimiser) + state.rank
+    own_bytes: float
+    """What each of them saves of its own, and for all, beside the model's state. [B]"""
 
-    def read(self, state: StateBytes) -> float:
-        """Return what each of them reads at a load. [B]"""
-        return (
-            self.read_weights.bytes(state.weights) + self.read_optimiser.bytes(state.optimiser) + state.rank
-        )
+    @property
+    def written(self) -> float:
+        """What each of them writes. [B]"""
+        return self.weights.bytes + self.optimiser.bytes + self.own_bytes
+
+    @property
+    def read(self) -> float:
+        """What each of them reads at a load. [B]"""
+        return self.read_weights.bytes + self.read_optimiser.bytes + self.own_bytes
 
 
 class Stage(NamedTuple):
     """What one pipeline stage holds."""
 
     layers: int
-    tensor: int
-    """Parameters that the tensor-parallel ranks divide."""
-    whole: int
-    """Parameters that each of them holds."""
-    expert: int
-    """Parameters of routed experts."""
-    tied: int
-    """Parameters of the embedding that the last stage holds a second time, for its output."""
+    parameters: Cuts
+    weights: Cuts
+    optimiser: Cuts
     holds: tuple[str, ...]
     """The kinds of parts."""
 
 
 def share_bytes(
     *,
-    bytes_per_parameter: float,
-    tensor_parameters: float = 0,
+    tensor_bytes: float = 0.0,
     tensor_ways: float = 1,
-    whole_parameters: float = 0,
+    whole_bytes: float = 0.0,
     whole_ways: float = 1,
-    expert_parameters: float = 0,
+    expert_bytes: float = 0.0,
     expert_ways: float = 1,
 ) -> float:
     """Return the bytes of one rank's share of a pipeline stage. [B]
 
     Args:
-        bytes_per_parameter: What is saved of each. [B]
-        tensor_parameters: Those of the stage that tensor-parallel ranks divide; 0 where the rank has none of them.
-        tensor_ways: Ranks over which these are divided.
-        whole_parameters: Norms and routers, which every tensor-parallel rank holds.
+        tensor_bytes: State of the stage that tensor-parallel ranks divide; 0 where the rank has none of it. [B]
+        tensor_ways: Ranks over which it is divided.
+        whole_bytes: State of norms and routers, which every tensor-parallel rank holds. [B]
         whole_ways: Likewise.
-        expert_parameters: Those of routed experts.
+        expert_bytes: State of routed experts. [B]
         expert_ways: Likewise.
 
     References:
-        Rajbhandari et al., ZeRO, SC20, sections 5.1 and 5.3: state over the data-parallel degree.
+        Rajbhandari et al., ZeRO, SC20, section 5: state over the data-parallel degree.
     """
-    return (
-        tensor_parameters / tensor_ways + whole_parameters / whole_ways + expert_parameters / expert_ways
-    ) * bytes_per_parameter
+    return tensor_bytes / tensor_ways + whole_bytes / whole_ways + expert_bytes / expert_ways
 
 
-def rank_bytes(
-    *,
-    weight_bytes_per_parameter: float,
-    optimiser_bytes_per_parameter: float,
-    rank_state_bytes: float = 0.0,
-    **shares: float,
-) -> float:
+def rank_bytes(*, own_bytes: float = 0.0, **shares: float) -> float:
     """Return what one rank writes, or reads: its shares of weights and optimiser state, and its own state. [B]
 
     Args:
-        weight_bytes_per_parameter: Saved of each parameter as model weights. [B]
-        optimiser_bytes_per_parameter: Saved of each beside them. [B]
-        rank_state_bytes: Data-loader and random-number state. [B]
+        own_bytes: Data-loader and random-number state, and what the first rank saves for all. [B]
         shares: The arguments of `share_bytes`, once as `weight_…` and once as `optimiser_…`.
     """
-    of = {
-        kind: {name.removeprefix(kind): value for name, value in shares.items() if name.startswith(kind)}
-        for kind in ("weight_", "optimiser_")
-    }
-    return (
-        share_bytes(bytes_per_parameter=weight_bytes_per_parameter, **of["weight_"])
-        + share_bytes(bytes_per_parameter=optimiser_bytes_per_parameter, **of["optimiser_"])
-        + rank_state_bytes
-    )
+    total = own_bytes
+    for kind in ("weight_", "optimiser_"):
+        of_kind = {name.removeprefix(kind): value for name, value in shares.items() if name.startswith(kind)}
+        total += share_bytes(**of_kind)
+    return total
 
 
-def optimiser_bytes_per_parameter(
-    *, bytes_per_parameter: float, weight_bytes_per_parameter: float, reduction_factor: float
+def held_parameters(
+    *,
+    tensor_parameters: float = 0,
+    tensor: float = 1,
+    whole_parameters: float = 0,
+    expert_parameters: float = 0,
+    expert: float = 1,
+    expert_tensor: float = 1,
 ) -> float:
-    """Return what is saved of a parameter beside its weight. [B]"""
-    return (bytes_per_parameter - weight_bytes_per_parameter) * reduction_factor
+    """Return the parameters that one rank works with: its stage's, cut by tensor and by experts.
+
+    Args:
+        tensor_parameters: Those of the stage that tensor-parallel ranks divide.
+        tensor: Over so many.
+        whole_parameters: Norms and routers, of which each has all.
+        expert_parameters: Those of routed experts.
+        expert: Ranks that divide the experts of a layer among them.
+        expert_tensor: Ranks that divide each of these.
+
+    References:
+        Narayanan et al., SC21, section 2.3; Megatron-LM for the groups of experts.
+    """
+    return tensor_parameters / tensor + whole_parameters + expert_parameters / (expert * expert_tensor)
 
 
 def rank_count(*, tensor: int, pipeline: int, data: int) -> int:
@@ -301,19 +334,27 @@ def misfits(layout: Layout, architecture: Architecture, gpus: int) -> Iterator[t
 def _expert_misfits(layout: Layout, architecture: Architecture) -> Iterator[tuple[str, str]]:
     experts, wide = architecture.routed_experts, layout.expert * layout.expert_tensor
     if not experts:
-        for name, count, without in (("expert", layout.expert, 1), ("expert_tensor", layout.expert_tensor, layout.tensor)):
+        for name, count, without in (
+            ("expert", layout.expert, 1),
+            ("expert_tensor", layout.expert_tensor, layout.tensor),
+        ):
             if count != without:
                 yield name, "The model has no routed experts to divide: leave it out."
         return
     if experts % layout.expert:
-        yield "expert", f"{layout.expert} expert-parallel ranks cannot divide the {experts} experts of a layer."
+        yield (
+            "expert",
+            f"{layout.expert} expert-parallel ranks cannot divide the {experts} experts of a layer.",
+        )
     if layout.stage_ranks % wide:
         yield (
             "expert",
             f"expert {layout.expert} times expert_tensor {layout.expert_tensor} must divide the "
             f"{layout.stage_ranks} ranks of a stage (tensor times data).",
         )
-    elif layout.zero_stage and layout.data % layout.shard_group == 0 and layout.expert_data % layout.instances:
+    elif (
+        layout.zero_stage and layout.data % layout.shard_group == 0 and layout.expert_data % layout.instances
+    ):
         yield (
             "shard_group",
             f"{layout.instances} sharded copies cannot divide the {layout.expert_data} ranks that hold the same "
@@ -329,10 +370,13 @@ def _benchmark_misfits(layout: Layout) -> Iterator[tuple[str, str]]:
     if layout.replicas_written is not ReplicasWritten.ONCE:
         yield "replicas_written", "MLPerf Storage writes the weights once: use the rule framework."
     if layout.zero_stage == 3 and layout.pipeline > 1:
-        yield "zero_stage", "MLPerf Storage has no pipeline stages at ZeRO 3: use one stage, or the rule framework."
+        yield (
+            "zero_stage",
+            "MLPerf Storage has no pipeline stages at ZeRO 3: use one stage, or the rule framework.",
+        )
 
 
-def stages(layout: Layout, architecture: Architecture) -> list[Stage]:
+def stages(layout: Layout, architecture: Architecture, state: StateBytes) -> list[Stage]:
     """Return what each pipeline stage holds, in order."""
     found = []
     depth = 0
@@ -348,35 +392,46 @@ def stages(layout: Layout, architecture: Architecture) -> list[Stage]:
             at += run.depth
         if stage == last:
             runs.append((1, architecture.head))
-        found.append(_stage(layers, runs, architecture, copies_embedding=stage == last > 0))
+        tied: tuple[Part, ...] = ()
+        if architecture.tied_embeddings and stage == last > 0:
+            tied = tuple(part for part in architecture.embedding if part.cut is Cut.TENSOR)
+        found.append(
+            Stage(
+                layers=layers,
+                parameters=_cuts(runs, tied, PerParameter(1, 1)),
+                weights=_cuts(runs, tied, state.weights),
+                optimiser=_cuts(runs, tied, state.optimiser),
+                holds=tuple(dict.fromkeys(part.name for _, parts in runs for part in parts)),
+            )
+        )
     return found
 
 
-def _stage(
-    layers: int, runs: list[tuple[int, tuple[Part, ...]]], architecture: Architecture, *, copies_embedding: bool
-) -> Stage:
-    parameters = dict.fromkeys(Cut, 0)
-    holds: dict[str, None] = {}
+def _cuts(runs: list[tuple[int, tuple[Part, ...]]], tied: tuple[Part, ...], each: PerParameter) -> Cuts:
+    sums = dict.fromkeys(Cut, 0.0)
     for times, parts in runs:
         for part in parts:
-            parameters[part.cut] += times * part.parameters
-            holds[part.name] = None
-    tied = 0
-    if architecture.tied_embeddings and copies_embedding:
-        tied = sum(part.parameters for part in architecture.embedding if part.cut is Cut.TENSOR)
-    return Stage(
-        layers=layers,
-        tensor=parameters[Cut.TENSOR],
-        whole=parameters[Cut.REPLICATED],
-        expert=parameters[Cut.EXPERT],
-        tied=tied,
-        holds=tuple(holds),
+            sums[part.cut] += times * part.parameters * each.of(part)
+    return Cuts(
+        tensor=sums[Cut.TENSOR],
+        whole=sums[Cut.REPLICATED],
+        expert=sums[Cut.EXPERT],
+        tied=sum(part.parameters * each.of(part) for part in tied),
     )
 
 
-def place(layout: Layout, held: list[Stage]) -> list[Ranks]:
+def place(layout: Layout, held: list[Stage], state: StateBytes) -> list[Ranks]:
     """Return the ranks of the job, in their order, as runs of alike ones."""
-    return list(_by_benchmark(layout, held) if layout.rule is LayoutRule.MLPERF_STORAGE else _by_framework(layout, held))
+    by_rule = _by_benchmark if layout.rule is LayoutRule.MLPERF_STORAGE else _by_framework
+    runs = list(by_rule(layout, held, state.rank))
+    if state.once:
+        first = runs[0]
+        rest = first._replace(first_rank=1, count=first.count - 1)
+        runs[:1] = [
+            first._replace(count=1, own_bytes=state.rank + state.once),
+            *([rest] if rest.count else []),
+        ]
+    return runs
 
 
 class _Sharding(NamedTuple):
@@ -401,66 +456,77 @@ def _sharding(layout: Layout, from_stage: int) -> _Sharding:
     )
 
 
-def _written(layout: Layout, stage: Stage, sharding: _Sharding, place_in_stage: int) -> Share:
-    everyone, copies = layout.stage_ranks, layout.replicas_written
-    dense_ways, expert_ways = layout.tensor * sharding.dense, layout.expert * layout.expert_tensor * sharding.expert
+def _written(layout: Layout, held: Cuts, sharding: _Sharding, place_in_stage: int) -> Share:
+    copies = layout.replicas_written
+    dense_ways, expert_ways = (
+        layout.tensor * sharding.dense,
+        layout.expert * layout.expert_tensor * sharding.expert,
+    )
     if copies is ReplicasWritten.SPREAD:
-        dense_ways = expert_ways = everyone
+        dense_ways = expert_ways = layout.stage_ranks
     writes_dense = place_in_stage < sharding.dense_writers
+    writes_experts = place_in_stage < sharding.expert_writers
     return Share(
-        tensor_parameters=(stage.tensor + (stage.tied if copies is ReplicasWritten.ALL else 0)) * writes_dense,
+        tensor_bytes=held.tensor * writes_dense + (held.tied if copies is ReplicasWritten.ALL else 0.0),
         tensor_ways=dense_ways,
-        whole_parameters=stage.whole * writes_dense,
+        whole_bytes=held.whole * writes_dense,
         whole_ways=sharding.dense if copies is ReplicasWritten.ALL else dense_ways,
-        expert_parameters=stage.expert * (place_in_stage < sharding.expert_writers),
+        expert_bytes=held.expert * writes_experts,
         expert_ways=expert_ways,
     )
 
 
-def _held(layout: Layout, stage: Stage, sharding: _Sharding) -> Share:
+def _held(layout: Layout, held: Cuts, sharding: _Sharding) -> Share:
     return Share(
-        tensor_parameters=stage.tensor + stage.tied,
+        tensor_bytes=held.tensor + held.tied,
         tensor_ways=layout.tensor * sharding.dense,
-        whole_parameters=stage.whole,
+        whole_bytes=held.whole,
         whole_ways=sharding.dense,
-        expert_parameters=stage.expert,
+        expert_bytes=held.expert,
         expert_ways=layout.expert * layout.expert_tensor * sharding.expert,
     )
 
 
-def _by_framework(layout: Layout, held: list[Stage]) -> Iterator[Ranks]:
+def _by_framework(layout: Layout, held: list[Stage], own_bytes: float) -> Iterator[Ranks]:
     weights, optimiser = _sharding(layout, 3), _sharding(layout, 1)
     everyone = layout.stage_ranks
     bounds = {0, everyone, weights.dense_writers, optimiser.dense_writers}
-    if any(stage.expert for stage in held):
+    if any(stage.parameters.expert for stage in held):
         bounds |= {weights.expert_writers, optimiser.expert_writers}
     edges = sorted(bounds)
     for number, stage in enumerate(held):
-        read_weights, read_optimiser = _held(layout, stage, weights), _held(layout, stage, optimiser)
-        for start, end in zip(edges, edges[1:], strict=False):
+        read_weights = _held(layout, stage.weights, weights)
+        read_optimiser = _held(layout, stage.optimiser, optimiser)
+        for start, end in pairwise(edges):
             yield Ranks(
                 first_stage=number,
                 last_stage=number,
                 first_rank=number * everyone + start,
                 count=end - start,
-                weights=_written(layout, stage, weights, start),
-                optimiser=_written(layout, stage, optimiser, start),
+                weights=_written(layout, stage.weights, weights, start),
+                optimiser=_written(layout, stage.optimiser, optimiser, start),
                 read_weights=read_weights,
                 read_optimiser=read_optimiser,
+                own_bytes=own_bytes,
             )
 
 
-def _by_benchmark(layout: Layout, held: list[Stage]) -> Iterator[Ranks]:
-    """The benchmark knows no experts, whose matrices are cut like the others; a rank reads what it wrote."""
+def _by_benchmark(layout: Layout, held: list[Stage], own_bytes: float) -> Iterator[Ranks]:
+    """Yield them by a rule that knows no experts, cutting those like all matrices; a rank reads what it wrote."""
     replica = layout.tensor * layout.pipeline
     everywhere = layout.ranks if layout.zero_stage else replica
-    whole = sum(stage.whole for stage in held)
-    cut = sum(stage.tensor + stage.expert for stage in held)
-    optimiser = Share(cut, everywhere, whole, everywhere, 0, 1)
+    optimiser = Share(
+        tensor_bytes=math.fsum(stage.optimiser.tensor + stage.optimiser.expert for stage in held),
+        tensor_ways=everywhere,
+        whole_bytes=math.fsum(stage.optimiser.whole for stage in held),
+        whole_ways=everywhere,
+        expert_bytes=0.0,
+        expert_ways=1,
+    )
     sharded = layout.zero_stage == 3
     ways = layout.tensor * (layout.data if sharded else 1)
     for number, stage in enumerate(held):
-        weights = Share(stage.tensor + stage.expert, ways, stage.whole, ways, 0, 1)
+        weights = Share(stage.weights.tensor + stage.weights.expert, ways, stage.weights.whole, ways, 0.0, 1)
         yield Ranks(
             first_stage=number,
             last_stage=number,
@@ -470,6 +536,7 @@ def _by_benchmark(layout: Layout, held: list[Stage]) -> Iterator[Ranks]:
             optimiser=optimiser,
             read_weights=weights,
             read_optimiser=optimiser,
+            own_bytes=own_bytes,
         )
     if not sharded and layout.data > 1:
         rest = optimiser if layout.zero_stage else NOTHING
@@ -482,6 +549,7 @@ def _by_benchmark(layout: Layout, held: list[Stage]) -> Iterator[Ranks]:
             optimiser=rest,
             read_weights=NOTHING,
             read_optimiser=rest,
+            own_bytes=own_bytes,
         )
 
 

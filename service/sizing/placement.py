@@ -139,7 +139,8 @@ def described(placement: Placement, gpus_per_node: int) -> ParallelLayout:
         largest_node_read_bytes=round(placement.read_node.bytes),
         ranks=[rank_class(placement, group) for group in classes(placement)],
         on_fewer_nodes=[
-            smaller_layout(placement, data, gpus_per_node) for data in smaller_degrees(placement.layout, gpus_per_node)
+            smaller_layout(placement, data, gpus_per_node)
+            for data in smaller_degrees(placement.layout, gpus_per_node)
         ],
     )
 
@@ -158,7 +159,14 @@ def classes(placement: Placement) -> list[Group]:
     open_at: dict[tuple[object, ...], int] = {}
     for number, run in enumerate(placement.runs):
         held = placement.stages[run.first_stage]
-        alike = (run.weights, run.optimiser, run.read_weights, run.read_optimiser, held, run.first_stage == run.last_stage)
+        alike = (
+            run.weights,
+            run.optimiser,
+            run.read_weights,
+            run.read_optimiser,
+            held,
+            run.first_stage == run.last_stage,
+        )
         at = open_at.get(alike)
         if at is not None and groups[at].last_stage >= run.first_stage - 1:
             groups[at] = Group((*groups[at].runs, number), groups[at].first_stage, run.last_stage)
@@ -222,5 +230,3 @@ def smaller_layout(placement: Placement, data: int, gpus_per_node: int) -> Small
         largest_read_bytes=round(max(smaller.read)),
         largest_shard_bytes=round(smaller.largest_shard_bytes),
     )
-
-

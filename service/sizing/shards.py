@@ -84,9 +84,7 @@ def _by_layout(spec: ScenarioSpec, distinct_bytes: float) -> Shards:
     )
 
 
-def _stated_skew(
-    spec: ScenarioSpec, total: float, writers: int, warnings: list[SizingWarning]
-) -> float:
+def _stated_skew(spec: ScenarioSpec, total: float, writers: int, warnings: list[SizingWarning]) -> float:
     stated = spec.shards
     if stated.largest_shard_bytes is not None:
         if not total / writers - 1.0 <= stated.largest_shard_bytes <= total:

@@ -55,7 +55,9 @@ def targets(
             )
         )
     slowest = (
-        "a save is durable when its slowest writer is done" if is_async else "training waits for the slowest writer"
+        "a save is durable when its slowest writer is done"
+        if is_async
+        else "training waits for the slowest writer"
     )
     if checkpoint.skew > 1.0:
         slowest += f", and the largest shard has {checkpoint.largest_shard_bytes / GB:.4g} GB, "

@@ -77,7 +77,10 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
         lines.add(
             f"{at}/read/gb_per_second",
             "read_bandwidth",
-            {"read_bytes": sizing.checkpoint.bytes * job.read_amplification, "target_seconds": block.read.seconds},
+            {
+                "read_bytes": sizing.checkpoint.bytes * job.read_amplification,
+                "target_seconds": block.read.seconds,
+            },
         )
     if block.capacity is not None and spec.storage.usable_tb is not None:
         usable = {"usable_bytes": block.capacity.usable_bytes, **total}

@@ -4,7 +4,15 @@ from collections.abc import Iterable
 
 from service.sizing import layout as layouts
 from service.sizing.explain.lines import Facts, Lines
-from service.sizing.layout import LayoutRule, NodePart, PipelineSplit, Ranks, ReplicasWritten, Share, StateBytes
+from service.sizing.layout import (
+    LayoutRule,
+    NodePart,
+    PipelineSplit,
+    Ranks,
+    ReplicasWritten,
+    Share,
+    StateBytes,
+)
 from service.sizing.placement import (
     Group,
     Placement,
@@ -22,7 +30,9 @@ RANKS_READ = (
     "restore.read_amplification as measured."
 )
 READS_ITS_OWN = "Each rank reads what it wrote, as the benchmark does."
-RESHARDED = "Tensor, pipeline and expert degrees stay, and the checkpoint can be resharded over data-parallel ranks."
+RESHARDED = (
+    "Tensor, pipeline and expert degrees stay, and the checkpoint can be resharded over data-parallel ranks."
+)
 
 COPIES = {
     ReplicasWritten.ONCE: "Of data-parallel ranks that hold something alike the first writes it, and of tensor-parallel ones each an "

@@ -47,7 +47,8 @@ class ParallelismSpec(Incoming):
     `ends_as_layers` with the embedding and the output head counted as a layer each, as Megatron can."""
     layers_per_stage: (
         Annotated[
-            list[Annotated[int, Field(strict=True, ge=0, le=10_000), WHOLE]], Field(min_length=1, max_length=10_000)
+            list[Annotated[int, Field(strict=True, ge=0, le=10_000), WHOLE]],
+            Field(min_length=1, max_length=10_000),
         ]
         | Absent
     ) = None
