@@ -106,24 +106,23 @@ REGISTER = {
         Formula("placed", "as the rule places it", layout.MEGATRON, given),
         Formula(
             "share_bytes",
-            "(tensor_parameters / tensor_ways + whole_parameters / whole_ways + expert_parameters / expert_ways)"
-            " * bytes_per_parameter, what is absent being 0 parameters",
+            "tensor_bytes / tensor_ways + whole_bytes / whole_ways + expert_bytes / expert_ways, as far as there are any",
             layout.ZERO,
             layout.share_bytes,
         ),
         Formula(
             "rank_bytes",
-            "weight_bytes_per_parameter * (the sum of weight_*_parameters / weight_*_ways)"
-            " + optimiser_bytes_per_parameter * (the sum of optimiser_*_parameters / optimiser_*_ways)"
-            " + rank_state_bytes, each for tensor, whole and expert, where there are any",
+            "own_bytes + the sum of weight_*_bytes / weight_*_ways and optimiser_*_bytes / optimiser_*_ways for tensor,"
+            " whole and expert, as far as there are any",
             layout.ZERO,
             layout.rank_bytes,
         ),
         Formula(
-            "optimiser_bytes_per_parameter",
-            "(bytes_per_parameter - weight_bytes_per_parameter) * reduction_factor",
-            layout.ZERO,
-            layout.optimiser_bytes_per_parameter,
+            "held_parameters",
+            "tensor_parameters / tensor + whole_parameters + expert_parameters / (expert * expert_tensor), the last"
+            " where there are experts",
+            layout.MEGATRON,
+            layout.held_parameters,
         ),
         Formula("rank_count", "tensor * pipeline * data", layout.MEGATRON, layout.rank_count),
         Formula("data_degree", "gpus / (tensor * pipeline)", layout.MEGATRON, layout.data_degree),

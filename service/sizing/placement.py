@@ -5,7 +5,17 @@ from typing import NamedTuple
 
 from service.errors import Fault, Unsatisfiable
 from service.sizing import layout as layouts
-from service.sizing.layout import Layout, Node, Ranks, ReplicasWritten, LayoutRule, Stage, StateBytes
+from service.sizing.layout import (
+    Layout,
+    LayoutRule,
+    Node,
+    PerParameter,
+    Ranks,
+    ReplicasWritten,
+    Stage,
+    StateBytes,
+    held_parameters,
+)
 from service.sizing.sizing import ParallelLayout, RankClass, SmallerLayout
 from service.sizing.spec import ScenarioSpec
 from service.wire import INT64_MAX
@@ -61,14 +71,13 @@ def weight_bytes_per_parameter(spec: ScenarioSpec) -> float:
 def state_bytes(spec: ScenarioSpec) -> StateBytes:
     """Return what a scenario saves of a parameter and of a rank. [B]"""
     model, weights = spec.model, weight_bytes_per_parameter(spec)
+    optimiser = (model.bytes_per_parameter - weights) * model.reduction_factor
+    weights *= model.reduction_factor
     return StateBytes(
-        weights=weights * model.reduction_factor,
-        optimiser=layouts.optimiser_bytes_per_parameter(
-            bytes_per_parameter=model.bytes_per_parameter,
-            weight_bytes_per_parameter=weights,
-            reduction_factor=model.reduction_factor,
-        ),
-        rank=model.extra_bytes / spec.cluster.gpus,
+        weights=PerParameter(weights, weights),
+        optimiser=PerParameter(optimiser, optimiser),
+        rank=0.0,
+        once=float(model.extra_bytes),
     )
 
 
@@ -85,8 +94,9 @@ def placed(spec: ScenarioSpec, distinct_bytes: float) -> Placement:
     layout, shape = spec.layout, spec.architecture
     assert layout is not None  # noqa: S101 - the caller asks first, and the spec refuses a layout without a shape
     assert shape is not None  # noqa: S101
-    held = layouts.stages(layout, shape)
-    found = _placed(layout, state_bytes(spec), held, spec.cluster.gpus_per_node, distinct_bytes)
+    state = state_bytes(spec)
+    held = layouts.stages(layout, shape, state)
+    found = _placed(layout, state, held, spec.cluster.gpus_per_node, distinct_bytes)
     if found.bytes > INT64_MAX:
         raise Unsatisfiable(
             Fault(
@@ -102,8 +112,8 @@ def placed(spec: ScenarioSpec, distinct_bytes: float) -> Placement:
 def _placed(
     layout: Layout, state: StateBytes, held: list[Stage], gpus_per_node: int, distinct_bytes: float
 ) -> Placement:
-    runs = layouts.place(layout, held)
-    written, read = [run.written(state) for run in runs], [run.read(state) for run in runs]
+    runs = layouts.place(layout, held, state)
+    written, read = [run.written for run in runs], [run.read for run in runs]
     total = distinct_bytes
     if layout.replicas_written is ReplicasWritten.ALL:
         total = float(round(math.fsum(each * run.count for each, run in zip(written, runs, strict=True))))
@@ -132,9 +142,6 @@ def described(placement: Placement, gpus_per_node: int) -> ParallelLayout:
         data=layout.data,
         distinct_bytes=round(placement.distinct_bytes),
         copies_written=placement.bytes / placement.distinct_bytes,
-        weight_bytes_per_parameter=placement.state.weights,
-        optimiser_bytes_per_parameter=placement.state.optimiser,
-        rank_state_bytes=round(placement.state.rank),
         read_amplification=placement.read_amplification,
         largest_node_read_bytes=round(placement.read_node.bytes),
         ranks=[rank_class(placement, group) for group in classes(placement)],
@@ -159,14 +166,8 @@ def classes(placement: Placement) -> list[Group]:
     open_at: dict[tuple[object, ...], int] = {}
     for number, run in enumerate(placement.runs):
         held = placement.stages[run.first_stage]
-        alike = (
-            run.weights,
-            run.optimiser,
-            run.read_weights,
-            run.read_optimiser,
-            held,
-            run.first_stage == run.last_stage,
-        )
+        content = run._replace(first_stage=0, last_stage=0, first_rank=0, count=0)
+        alike = (content, held, run.first_stage == run.last_stage)
         at = open_at.get(alike)
         if at is not None and groups[at].last_stage >= run.first_stage - 1:
             groups[at] = Group((*groups[at].runs, number), groups[at].first_stage, run.last_stage)
@@ -178,19 +179,37 @@ def classes(placement: Placement) -> list[Group]:
 
 def rank_class(placement: Placement, group: Group) -> RankClass:
     """Return what the ranks of a group have in common."""
-    run, state = placement.runs[group.runs[0]], placement.state
+    run = placement.runs[group.runs[0]]
     covered = placement.stages[group.first_stage : group.last_stage + 1]
     return RankClass(
         first_stage=group.first_stage,
         last_stage=group.last_stage,
         layers_per_stage=max(stage.layers for stage in covered),
+        parameters=round(held_parameters(**held_inputs(placement, group))),
         ranks=sum(placement.runs[number].count for number in group.runs),
         bytes=round(placement.written[group.runs[0]]),
-        weight_bytes=round(run.weights.bytes(state.weights)),
-        optimiser_bytes=round(run.optimiser.bytes(state.optimiser)),
+        weight_bytes=round(run.weights.bytes),
+        optimiser_bytes=round(run.optimiser.bytes),
         read_bytes=round(placement.read[group.runs[0]]),
         holds=list(dict.fromkeys(name for stage in covered for name in stage.holds)),
     )
+
+
+def held_inputs(placement: Placement, group: Group) -> dict[str, float]:
+    """Return the parameters of a group's first stage, and over how many ranks they are divided."""
+    held, layout = placement.stages[group.first_stage].parameters, placement.layout
+    found = {
+        "tensor_parameters": held.tensor + held.tied,
+        "tensor": layout.tensor,
+        "whole_parameters": held.whole,
+    }
+    if held.expert:
+        found |= {
+            "expert_parameters": held.expert,
+            "expert": layout.expert,
+            "expert_tensor": layout.expert_tensor,
+        }
+    return found
 
 
 def smaller_degrees(layout: Layout, gpus_per_node: int) -> dict[int, int]:
@@ -215,8 +234,7 @@ def smaller_degrees(layout: Layout, gpus_per_node: int) -> dict[int, int]:
 def smaller_placement(placement: Placement, data: int, gpus_per_node: int) -> Placement:
     """Return the same checkpoint on fewer data-parallel ranks."""
     layout = layouts.on_fewer(placement.layout, data)
-    state = placement.state._replace(rank=placement.state.rank * placement.layout.ranks / layout.ranks)
-    return _placed(layout, state, placement.stages, gpus_per_node, placement.distinct_bytes)
+    return _placed(layout, placement.state, placement.stages, gpus_per_node, placement.distinct_bytes)
 
 
 def smaller_layout(placement: Placement, data: int, gpus_per_node: int) -> SmallerLayout:

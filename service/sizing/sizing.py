@@ -42,6 +42,8 @@ class RankClass(Outgoing):
     """To this one."""
     layers_per_stage: int
     """Layers of each of these stages; the most, where the class spans unlike ones."""
+    parameters: int
+    """Model parameters that each of them works with; in the first of unlike stages."""
     ranks: int
     """How many ranks, all stages together."""
     bytes: int
@@ -49,7 +51,7 @@ class RankClass(Outgoing):
     weight_bytes: int
     """Model weights in it. [B]"""
     optimiser_bytes: int
-    """Optimiser state in it; what is left is the rank's own. [B]"""
+    """Optimiser state in it; what is left is the rank's own state, and what the first rank saves for all. [B]"""
     read_bytes: int
     """What each of them reads at a load. [B]"""
     holds: list[str]
@@ -88,12 +90,6 @@ class ParallelLayout(Outgoing):
     """The checkpoint with everything in it once. [B]"""
     copies_written: float
     """What a save writes over that."""
-    weight_bytes_per_parameter: float
-    """Saved of each parameter as model weights. [B]"""
-    optimiser_bytes_per_parameter: float
-    """Saved of each parameter beside them. [B]"""
-    rank_state_bytes: int
-    """Data-loader and random-number state of one rank. [B]"""
     read_amplification: float
     """What all ranks together read at a load over what a save writes."""
     largest_node_read_bytes: int

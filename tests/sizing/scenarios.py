@@ -86,6 +86,11 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
     )
     if draw(st.booleans()):
         shards["skew"] = draw(logarithmic(1, shards.get("writers", gpus)))
+    if draw(st.integers(0, 3)) == 0:
+        shards = {name: value for name, value in shards.items() if name == "files_per_writer"}
+        model.pop("parameters")
+        name, cluster["gpus"], cluster["parallelism"] = draw(_layouts())
+        model["preset"] = name
     chosen_mode = mode or draw(st.sampled_from(["sync", "async"]))
     rule = draw(st.sampled_from(rules or ("exact", "young", "daly", "fixed")))
     body: Body = {
@@ -143,6 +148,41 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
     if chosen_mode == "sync" and times_a_save and draw(st.booleans()):
         body["save"] = {"mode": "sync"}
     return body
+
+
+_EXPERTS = {"llama-3-8b": 0, "llama-3-405b": 0, "mixtral-8x7b": 8, "deepseek-v3": 256}
+
+
+@st.composite
+def _layouts(draw: st.DrawFn) -> tuple[str, int, Body]:
+    """Draw a model with a shape, and a parallel layout that fits it with the GPUs that it takes."""
+    name = draw(st.sampled_from(sorted(_EXPERTS)))
+    by_benchmark = draw(st.integers(0, 3)) == 0
+    zero_stage = draw(st.integers(0, 3))
+    tensor = draw(st.sampled_from([1, 2, 4, 8]))
+    pipeline = 1 if by_benchmark and zero_stage == 3 else draw(st.integers(1, 32))
+    group, instances = draw(logarithmic_count(1, 1000)), draw(st.integers(1, 30))
+    if zero_stage == 0 or by_benchmark:
+        instances = 1
+    layout = {"tensor": tensor, "pipeline": pipeline, "zero_stage": zero_stage}
+    if draw(st.booleans()):
+        layout["data"] = group * instances
+    if instances > 1:
+        layout["shard_group"] = group
+    if by_benchmark:
+        layout["rule"] = "mlperf_storage"
+    else:
+        layout["replicas_written"] = draw(st.sampled_from(["once", "spread", "all"]))
+        if _EXPERTS[name]:
+            ranks = tensor * group
+            wide = draw(st.sampled_from([each for each in (1, 2, 3, 4, 8) if ranks % each == 0]))
+            spread = [each for each in (1, 2, 4, 8) if ranks % (each * wide) == 0]
+            layout |= {"expert": draw(st.sampled_from(spread)), "expert_tensor": wide}
+    if draw(st.booleans()):
+        layout["weight_bytes_per_parameter"] = 0.005
+    if draw(st.booleans()):
+        layout["pipeline_split"] = draw(st.sampled_from(["remainder_first", "ends_as_layers"]))
+    return name, tensor * pipeline * group * instances, layout
 
 
 @st.composite

@@ -25,6 +25,8 @@ ASYNC = {"mode": "async", "blocking_seconds": 5}
 PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
 PRICES = {"gpu_hour_usd": 2.35, "hot_usd_per_tb_month": 20, "cold_usd_per_tb_month": 3}
 
+LLAMA_405B = {"preset": "llama-3-405b"}
+
 BODIES: dict[str, Body] = {
     "sync": article(),
     "sync on storage": article(storage=STORAGE, interval={"rule": "exact"}),
@@ -57,6 +59,45 @@ BODIES: dict[str, Body] = {
     ),
     "two tiers": article(
         retention={"hot_copies": 2, "cold_copies": 50, "cold_protection_fraction": 0.5}, prices=PRICES
+    ),
+    "layout": article(
+        model=LLAMA_405B, cluster={"gpus": 512, "parallelism": {"tensor": 8, "pipeline": 32}}, storage=STORAGE
+    ),
+    "layout of the benchmark": article(
+        model=LLAMA_405B | {"bytes_per_parameter": 12, "extra_bytes": 10**9},
+        cluster={"gpus": 512, "parallelism": {"tensor": 8, "pipeline": 32, "rule": "mlperf_storage"}},
+        restore={"target_seconds": 120, "read_amplification": 1.5},
+        storage=STORAGE,
+    ),
+    "layout, hybrid-sharded, every replica written": article(
+        model=LLAMA_405B,
+        cluster={
+            "gpus": 1024,
+            "gpu_preset": "h100-sxm",
+            "parallelism": {
+                "tensor": 4,
+                "data": 256,
+                "zero_stage": 3,
+                "shard_group": 64,
+                "replicas_written": "all",
+                "weight_bytes_per_parameter": 4,
+            },
+        },
+        save=ASYNC,
+        storage=STORAGE,
+    ),
+    "layout, experts": article(
+        model={"preset": "deepseek-v3"},
+        cluster={
+            "gpus": 2048,
+            "parallelism": {
+                "pipeline": 16,
+                "expert": 64,
+                "layers_per_stage": [4] * 15 + [1],
+                "replicas_written": "spread",
+            },
+        },
+        save=ASYNC,
     ),
     "as little as may be": article(interval=None, restore=None, retention=None, prices=None),
     "tiny": article(
@@ -121,10 +162,12 @@ def test_a_line_says_its_formula_source_and_units(body: Body) -> None:
         assert line.inputs
         for entry in line.inputs:
             assert entry.unit in units
-            counted = entry.name.rpartition(".")[2] in {
+            counted = entry.name.endswith("_ways") or entry.name.rpartition(".")[2] in {
                 "gpus", "gpus_per_node", "writers", "files_per_writer", "files", "nodes", "holders", "skew",
                 "copies", "parameters", "observed_failures", "observed_gpus", "mtbf_gpus", "headroom",
                 "reduction_factor", "read_amplification", "staging_buffers",
+                "tensor", "pipeline", "data", "data_step", "expert", "expert_tensor", "ranks", "layers",
+                "first_stage", "last_stage", "tensor_parameters", "whole_parameters", "expert_parameters",
             }  # fmt: skip
             assert counted or entry.unit != "1" or entry.name.endswith("_fraction"), entry.name
 

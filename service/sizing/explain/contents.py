@@ -23,6 +23,8 @@ def explain_checkpoint(lines: Lines, job: Facts) -> None:
         "#/checkpoint/bytes_per_gpu", "even_share", {**total, "holders": spec.cluster.gpus}, "An even split."
     )
     lines.add("#/checkpoint/bytes_per_node", "even_share", {**total, "holders": block.nodes}, LAST_NODE_FULL)
+    if placement is not None:
+        explain_content(lines, job, "#/layout/distinct_bytes")
     explain_shards(lines, job)
     lines.add(
         "#/checkpoint/nodes",

@@ -17,11 +17,13 @@ from service.sizing.placement import (
     Group,
     Placement,
     classes,
+    held_inputs,
     smaller_degrees,
     smaller_placement,
     weight_bytes_per_parameter,
 )
 from service.sizing.sizing import RankClass
+from service.sizing.spec import ScenarioSpec
 
 SHARED_EVENLY = "Shards within a data-parallel group are equal."
 BENCHMARK = "As MLPerf Storage lays a checkpoint out, which no framework does."
@@ -53,10 +55,18 @@ def rule_says(placement: Placement) -> str:
     return f"{COPIES[placement.layout.replicas_written]} {SHARED_EVENLY}"
 
 
+def weights_say(spec: ScenarioSpec) -> str:
+    """Return what of the saved bytes is taken for model weights."""
+    weights = weight_bytes_per_parameter(spec)
+    if weights == 0.0:
+        return "No weights are saved beside the optimiser's master copy."
+    return f"Of each parameter {weights:g} bytes are model weights; the rest is sharded as optimiser state."
+
+
 def largest_shard_inputs(placement: Placement) -> dict[str, float | None]:
     """Return what makes up the shard of the writer with most to write."""
     at = placement.written.index(placement.largest_shard_bytes)
-    return _written(placement.runs[at], placement.state)
+    return _written(placement.runs[at])
 
 
 def node_inputs(placement: Placement, parts: Iterable[NodePart], rank_bytes: list[float]) -> dict[str, float]:
@@ -143,7 +153,6 @@ def explain_layout(lines: Lines, job: Facts) -> None:
             "data_degree",
             {"gpus": spec.cluster.gpus, "tensor": layout.tensor, "pipeline": layout.pipeline},
         )
-    explain_state(lines, job, placement)
     lines.add(
         f"{at}/copies_written",
         "ratio",
@@ -164,71 +173,34 @@ def explain_layout(lines: Lines, job: Facts) -> None:
     split = None
     if stated.layers_per_stage is None and layout.pipeline > 1:
         split = SPLITS[stated.pipeline_split]
+    weights = weights_say(spec)
     for number, (group, listed) in enumerate(zip(classes(placement), block.ranks, strict=True)):
-        _explain_class(lines, f"{at}/ranks/{number}", placement, group, listed, split)
+        _explain_class(lines, f"{at}/ranks/{number}", placement, group, listed, split, weights)
     _explain_fewer(lines, at, job, placement)
 
 
-def explain_state(lines: Lines, job: Facts, placement: Placement) -> None:
-    """Explain what is saved of a parameter and of a rank."""
-    at, model, stated = "#/layout", job.spec.model, job.spec.cluster.parallelism
-    weights = weight_bytes_per_parameter(job.spec)
-    lines.add(
-        f"{at}/distinct_bytes",
-        "checkpoint_bytes",
-        {
-            "parameters": job.spec.parameters,
-            "bytes_per_parameter": model.bytes_per_parameter,
-            "reduction_factor": model.reduction_factor,
-            "extra_bytes": model.extra_bytes,
-        },
-    )
-    is_stated = stated is not None and stated.weight_bytes_per_parameter is not None
-    lines.add(
-        f"{at}/weight_bytes_per_parameter",
-        "product",
-        {"weight_bytes_per_parameter": weights, "reduction_factor": model.reduction_factor},
-        None
-        if is_stated
-        else f"Of {model.bytes_per_parameter:g} bytes per parameter {weights:g} are model weights; the rest is sharded "
-        "as optimiser state.",
-    )
-    lines.add(
-        f"{at}/optimiser_bytes_per_parameter",
-        "optimiser_bytes_per_parameter",
-        {
-            "bytes_per_parameter": model.bytes_per_parameter,
-            "weight_bytes_per_parameter": weights,
-            "reduction_factor": model.reduction_factor,
-        },
-    )
-    lines.add(
-        f"{at}/rank_state_bytes",
-        "ratio",
-        {"model.extra_bytes": model.extra_bytes, "cluster.gpus": job.spec.cluster.gpus},
-        "Every rank writes an equal part of what is saved beside the parameters.",
-    )
-
-
 def _explain_class(
-    lines: Lines, at: str, placement: Placement, group: Group, listed: RankClass, split: str | None
+    lines: Lines,
+    at: str,
+    placement: Placement,
+    group: Group,
+    listed: RankClass,
+    split: str | None,
+    weights: str,
 ) -> None:
-    run, state = placement.runs[group.runs[0]], placement.state
+    run = placement.runs[group.runs[0]]
     by_benchmark = placement.layout.rule is LayoutRule.MLPERF_STORAGE
     source = layouts.MLPERF_STORAGE if by_benchmark else layouts.MEGATRON
-    assumption = rule_says(placement)
+    says = rule_says(placement)
     lines.add(f"{at}/first_stage", "placed", {"first_stage": listed.first_stage}, source=source)
     lines.add(f"{at}/last_stage", "placed", {"last_stage": listed.last_stage}, source=source)
     lines.add(f"{at}/layers_per_stage", "placed", {"layers": listed.layers_per_stage}, split, source)
+    lines.add(f"{at}/parameters", "held_parameters", held_inputs(placement, group), source=source)
     lines.add(f"{at}/ranks", "placed", {"ranks": listed.ranks}, source=source)
-    lines.add(f"{at}/bytes", "rank_bytes", _written(run, state), assumption)
-    for kind, share, each in (
-        ("weight", run.weights, state.weights),
-        ("optimiser", run.optimiser, state.optimiser),
-    ):
-        inputs = {"bytes_per_parameter": each, **_share(share, "")}
-        lines.add(f"{at}/{kind}_bytes", "share_bytes", inputs, assumption)
-    lines.add(f"{at}/read_bytes", "rank_bytes", _read(run, state), _reading(placement))
+    lines.add(f"{at}/bytes", "rank_bytes", _written(run), says)
+    lines.add(f"{at}/weight_bytes", "share_bytes", _share(run.weights, ""), f"{says} {weights}")
+    lines.add(f"{at}/optimiser_bytes", "share_bytes", _share(run.optimiser, ""), f"{says} {weights}")
+    lines.add(f"{at}/read_bytes", "rank_bytes", _read(run), _reading(placement))
 
 
 def _explain_fewer(lines: Lines, at: str, job: Facts, placement: Placement) -> None:
@@ -243,7 +215,7 @@ def _explain_fewer(lines: Lines, at: str, job: Facts, placement: Placement) -> N
         lines.add(f"{entry}/gpus", "rank_count", {**degrees, "data": data})
         lines.add(f"{entry}/nodes", "node_count", {"gpus": smaller.layout.ranks, "gpus_per_node": per_node})
         lines.add(f"{entry}/read_bytes", "sum", class_bytes(smaller, smaller.read), RANKS_READ)
-        lines.add(f"{entry}/largest_read_bytes", "rank_bytes", _read(most_read, smaller.state), RANKS_READ)
+        lines.add(f"{entry}/largest_read_bytes", "rank_bytes", _read(most_read), RANKS_READ)
         lines.add(
             f"{entry}/largest_shard_bytes", "rank_bytes", largest_shard_inputs(smaller), rule_says(smaller)
         )
@@ -260,26 +232,24 @@ def _stages(first: int, last: int) -> str:
 def _share(share: Share, prefix: str) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     for kind in ("tensor", "whole", "expert"):
-        parameters = getattr(share, f"{kind}_parameters")
-        if parameters:
-            found[f"{prefix}{kind}_parameters"] = parameters
+        held = getattr(share, f"{kind}_bytes")
+        if held:
+            found[f"{prefix}{kind}_bytes"] = held
             found[f"{prefix}{kind}_ways"] = getattr(share, f"{kind}_ways")
-    return found
+    return found or {f"{prefix}tensor_bytes": 0.0}
 
 
-def _rank(weights: Share, optimiser: Share, state: StateBytes) -> dict[str, float | None]:
+def _written(run: Ranks) -> dict[str, float | None]:
     return {
-        "weight_bytes_per_parameter": state.weights,
-        **_share(weights, "weight_"),
-        "optimiser_bytes_per_parameter": state.optimiser,
-        **_share(optimiser, "optimiser_"),
-        "rank_state_bytes": state.rank or None,
+        **_share(run.weights, "weight_"),
+        **_share(run.optimiser, "optimiser_"),
+        "own_bytes": run.own_bytes or None,
     }
 
 
-def _written(run: Ranks, state: StateBytes) -> dict[str, float | None]:
-    return _rank(run.weights, run.optimiser, state)
-
-
-def _read(run: Ranks, state: StateBytes) -> dict[str, float | None]:
-    return _rank(run.read_weights, run.read_optimiser, state)
+def _read(run: Ranks) -> dict[str, float | None]:
+    return {
+        **_share(run.read_weights, "weight_"),
+        **_share(run.read_optimiser, "optimiser_"),
+        "own_bytes": run.own_bytes or None,
+    }

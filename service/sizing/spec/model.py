@@ -48,6 +48,8 @@ class ModelSpec(Incoming):
             "llama-3-405b": (126, 16384, 53248, 128, 8),
             "llama-3-70b": (80, 8192, 28672, 64, 8),
             "llama-3-8b": (32, 4096, 14336, 32, 8),
+            "mixtral-8x7b": (32, 4096, 14336, 32, 8),
+            "deepseek-v3": (61, 4096, 14336, 32, 8),
         }
         if self.preset not in shapes:
             return None
