@@ -3,8 +3,9 @@
 A shape comes from `hugging_face.py` or a preset; `layout.py` places it on ranks.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
 
 
@@ -60,6 +61,9 @@ class Architecture(NamedTuple):
     """Per expert layer; 0 for a dense model."""
     notes: tuple[str, ...] = ()
     """What of the model is not counted, in words."""
+    matrix_sides: Mapping[str, int] = MappingProxyType({})
+    """Rows and columns of the layers' matrices, added up by kind of part: a low-rank adapter of rank r has r times
+    as many parameters."""
 
     def each_layer(self) -> Iterator[tuple[Part, ...]]:
         """Yield the parts of each layer, in order of depth."""
