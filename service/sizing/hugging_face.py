@@ -203,7 +203,7 @@ def _assembled(stack: _Stack, beside: list[_Weights], forward: _FeedForward) -> 
                 _always("embedding", stack.positions * stack.hidden, Cut.REPLICATED),
             ]
         ),
-        layers=tuple(Layers(sum(1 for _ in run), sparse if is_sparse else dense) for is_sparse, run in runs),
+        layers=tuple(Layers(depth, parts[is_sparse]) for depth, is_sparse in runs),
         head=_merged(
             [
                 _always("norms", stack.hidden * stack.norm_size, Cut.REPLICATED),
