@@ -8,6 +8,9 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import NamedTuple
 
+MATRICES = frozenset({"attention", "mlp", "router", "routed_experts", "shared_experts"})
+"""The kinds of part that are matrices of the layers; embeddings, head, norms and biases are not."""
+
 
 class Cut(StrEnum):
     """Along what a parallel layout divides a part."""
@@ -25,7 +28,7 @@ class Part(NamedTuple):
 
     name: str
     """`embedding`, `attention`, `mlp`, `router`, `routed_experts`, `shared_experts`, `norms`, `biases` (every vector
-    that is no norm), `output_head`. All but embedding, norms, biases and head are matrices of hidden layers."""
+    that is no norm), `output_head`."""
     parameters: int
     """All stored parameters of it."""
     active_parameters: int
