@@ -3,9 +3,13 @@
 A shape comes from `hugging_face.py` or a preset; `layout.py` places it on ranks.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
+
+MATRICES = frozenset({"attention", "mlp", "router", "routed_experts", "shared_experts"})
+"""The kinds of part that are matrices of the layers; embeddings, head, norms and biases are not."""
 
 
 class Cut(StrEnum):
@@ -24,7 +28,7 @@ class Part(NamedTuple):
 
     name: str
     """`embedding`, `attention`, `mlp`, `router`, `routed_experts`, `shared_experts`, `norms`, `biases` (every vector
-    that is no norm), `output_head`. All but embedding, norms, biases and head are matrices of hidden layers."""
+    that is no norm), `output_head`."""
     parameters: int
     """All stored parameters of it."""
     active_parameters: int
@@ -60,6 +64,9 @@ class Architecture(NamedTuple):
     """Per expert layer; 0 for a dense model."""
     notes: tuple[str, ...] = ()
     """What of the model is not counted, in words."""
+    matrix_sides: Mapping[str, int] = MappingProxyType({})
+    """Rows and columns of the layers' matrices, added up by kind of part: a low-rank adapter of rank r has r times
+    as many parameters."""
 
     def each_layer(self) -> Iterator[tuple[Part, ...]]:
         """Yield the parts of each layer, in order of depth."""

@@ -75,7 +75,18 @@ def _unknown(read: ModelConfig, kind: str) -> Fault:
 # What layers are made of.
 
 
-def _merged(parts: Iterable[Part]) -> tuple[Part, ...]:
+class _Weights(NamedTuple):
+    """A part in the making."""
+
+    name: str
+    parameters: int
+    active_parameters: int
+    cut: Cut
+    sides: int = 0
+    """Of its matrices, rows and columns added up."""
+
+
+def _merged(parts: Iterable[_Weights]) -> tuple[Part, ...]:
     """Return the parts with those of one name and cut added up, and none that is empty."""
     sums: dict[tuple[str, Cut], tuple[int, int]] = {}
     for part in parts:
@@ -86,8 +97,8 @@ def _merged(parts: Iterable[Part]) -> tuple[Part, ...]:
     )
 
 
-def _always(name: str, parameters: int, cut: Cut) -> Part:
-    return Part(name, parameters, parameters, cut)
+def _always(name: str, parameters: int, cut: Cut, sides: int = 0) -> _Weights:
+    return _Weights(name, parameters, parameters, cut, sides)
 
 
 class _Heads(NamedTuple):
@@ -98,46 +109,62 @@ class _Heads(NamedTuple):
     size: int
 
 
-def _grouped_query(hidden: int, heads: _Heads, *, inner_bias: bool, outer_bias: bool) -> list[Part]:
-    """Return the matrices of attention with shared key-value heads, and their biases."""
+def _grouped_query(
+    hidden: int, heads: _Heads, *, inner_bias: bool, outer_bias: bool, fused: bool = False
+) -> list[_Weights]:
+    """Return the matrices of attention with shared key-value heads, and their biases.
+
+    Args:
+        hidden: Width of the model.
+        heads: Its heads.
+        inner_bias: Whether queries, keys and values have biases.
+        outer_bias: Whether the output has them.
+        fused: Whether queries, keys and values come of one matrix.
+    """
     query, key_value = heads.query * heads.size, 2 * heads.key_value * heads.size
+    sides = (1 if fused else 3) * hidden + query + key_value + query + hidden
     return [
-        _always("attention", hidden * (query + key_value) + query * hidden, Cut.TENSOR),
+        _always("attention", hidden * (query + key_value) + query * hidden, Cut.TENSOR, sides),
         _always("biases", (query + key_value) * inner_bias, Cut.TENSOR),
         _always("biases", hidden * outer_bias, Cut.REPLICATED),
     ]
 
 
-def _mlp(hidden: int, ffn: int, *, matrices: int = 3, bias: bool = False, name: str = "mlp") -> list[Part]:
-    """Return a feed-forward block: with a gate three matrices, without it two."""
+def _mlp(
+    hidden: int, ffn: int, *, matrices: int = 3, bias: bool = False, name: str = "mlp", fused: bool = False
+) -> list[_Weights]:
+    """Return a feed-forward block: with a gate three matrices, of which two may be fused, without it two."""
+    sides = matrices * (hidden + ffn) - hidden * fused
     return [
-        _always(name, matrices * hidden * ffn, Cut.TENSOR),
+        _always(name, matrices * hidden * ffn, Cut.TENSOR, sides if ffn else 0),
         _always("biases", (matrices - 1) * ffn * bias, Cut.TENSOR),
         _always("biases", hidden * bias, Cut.REPLICATED),
     ]
 
 
-def _experts(hidden: int, ffn: int, *, experts: int, chosen: int, bias: bool = False) -> list[Part]:
+def _experts(hidden: int, ffn: int, *, experts: int, chosen: int, bias: bool = False) -> list[_Weights]:
     """Return the routed experts of a layer, each a gated feed-forward block, and the router's matrix."""
     weights, biases = 3 * hidden * ffn, (2 * ffn + hidden) * bias
     return [
         _always("router", hidden * experts, Cut.REPLICATED),
         _always("biases", experts * bias, Cut.REPLICATED),
-        Part("routed_experts", experts * weights, chosen * weights, Cut.EXPERT),
-        Part("biases", experts * biases, chosen * biases, Cut.EXPERT),
+        _Weights(
+            "routed_experts", experts * weights, chosen * weights, Cut.EXPERT, experts * 3 * (hidden + ffn)
+        ),
+        _Weights("biases", experts * biases, chosen * biases, Cut.EXPERT),
     ]
 
 
 class _FeedForward(NamedTuple):
     """What a family's layers hold beside attention."""
 
-    dense: list[Part]
-    sparse: list[Part]
+    dense: list[_Weights]
+    sparse: list[_Weights]
     is_sparse: Callable[[int], bool]
     experts: int
 
 
-def _dense_only(parts: list[Part]) -> _FeedForward:
+def _dense_only(parts: list[_Weights]) -> _FeedForward:
     return _FeedForward(parts, [], lambda _layer: False, 0)
 
 
@@ -156,10 +183,19 @@ class _Stack(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def _assembled(stack: _Stack, beside: list[Part], forward: _FeedForward) -> Architecture:
+def _assembled(stack: _Stack, beside: list[_Weights], forward: _FeedForward) -> Architecture:
     """Return the whole model of layers that differ in their feed-forward blocks alone."""
-    runs = groupby(range(stack.layers), key=forward.is_sparse)
-    dense, sparse = _merged([*beside, *forward.dense]), _merged([*beside, *forward.sparse])
+    runs = [
+        (sum(1 for _ in run), is_sparse)
+        for is_sparse, run in groupby(range(stack.layers), key=forward.is_sparse)
+    ]
+    dense, sparse = [*beside, *forward.dense], [*beside, *forward.sparse]
+    sides: dict[str, int] = {}
+    for depth, is_sparse in runs:
+        for part in sparse if is_sparse else dense:
+            if part.sides:
+                sides[part.name] = sides.get(part.name, 0) + depth * part.sides
+    parts = {True: _merged(sparse), False: _merged(dense)}
     return Architecture(
         embedding=_merged(
             [
@@ -167,7 +203,7 @@ def _assembled(stack: _Stack, beside: list[Part], forward: _FeedForward) -> Arch
                 _always("embedding", stack.positions * stack.hidden, Cut.REPLICATED),
             ]
         ),
-        layers=tuple(Layers(sum(1 for _ in run), sparse if is_sparse else dense) for is_sparse, run in runs),
+        layers=tuple(Layers(depth, parts[is_sparse]) for depth, is_sparse in runs),
         head=_merged(
             [
                 _always("norms", stack.hidden * stack.norm_size, Cut.REPLICATED),
@@ -182,6 +218,7 @@ def _assembled(stack: _Stack, beside: list[Part], forward: _FeedForward) -> Arch
         key_value_heads=stack.heads.key_value,
         routed_experts=forward.experts,
         notes=stack.notes,
+        matrix_sides=sides,
     )
 
 
@@ -236,6 +273,8 @@ class _Family(NamedTuple):
     """Whether each head has a learned logit that takes attention away."""
     tied: bool = False
     head_bias: bool = False
+    fused: bool = False
+    """Whether queries, keys and values come of one matrix."""
     forward: Callable[[ModelConfig, int, int], _FeedForward] = _plain_mlp
     notes: Callable[[ModelConfig], tuple[str, ...]] = lambda _read: ()
 
@@ -253,6 +292,7 @@ class _Family(NamedTuple):
                 heads,
                 inner_bias=self.inner_bias.read(read),
                 outer_bias=self.outer_bias.read(read),
+                fused=self.fused,
             ),
             _always("norms", self.norms * hidden * self.norm_size + normed, Cut.REPLICATED),
             _always("biases", heads.query * self.sinks, Cut.TENSOR),
@@ -307,6 +347,10 @@ def _chosen(read: ModelConfig, experts: int, key: str = "num_experts_per_tok") -
 def _llama_mlp(read: ModelConfig, hidden: int, _layers: int) -> _FeedForward:
     bias = read.flag("mlp_bias", default=False)
     return _dense_only(_mlp(hidden, read.count("intermediate_size"), bias=bias))
+
+
+def _fused_mlp(read: ModelConfig, hidden: int, _layers: int) -> _FeedForward:
+    return _dense_only(_mlp(hidden, read.count("intermediate_size"), fused=True))
 
 
 def _two_matrices(bias: _Trait | _Always) -> Callable[[ModelConfig, int, int], _FeedForward]:
@@ -385,7 +429,7 @@ def _gpt_2(read: ModelConfig) -> Architecture:
         norm_size=2,
     )
     beside = [
-        *_grouped_query(hidden, heads, inner_bias=True, outer_bias=True),
+        *_grouped_query(hidden, heads, inner_bias=True, outer_bias=True, fused=True),
         _always("norms", 4 * hidden, Cut.REPLICATED),
     ]
     ffn = read.count("n_inner", default=4 * hidden)
@@ -406,7 +450,7 @@ def _gpt_neox(read: ModelConfig) -> Architecture:
         norm_size=2,
     )
     beside = [
-        *_grouped_query(hidden, heads, inner_bias=bias, outer_bias=bias),
+        *_grouped_query(hidden, heads, inner_bias=bias, outer_bias=bias, fused=True),
         _always("norms", 4 * hidden, Cut.REPLICATED),
     ]
     return _assembled(stack, beside, _two_matrices(_YES)(read, hidden, layers))
@@ -435,7 +479,7 @@ def _falcon(read: ModelConfig) -> Architecture:
         norm_size=2,
     )
     beside = [
-        *_grouped_query(hidden, heads, inner_bias=bias, outer_bias=bias),
+        *_grouped_query(hidden, heads, inner_bias=bias, outer_bias=bias, fused=True),
         _always("norms", norms * 2 * hidden, Cut.REPLICATED),
     ]
     ffn = read.count("ffn_hidden_size", default=4 * hidden)
@@ -463,7 +507,7 @@ def _dbrx(read: ModelConfig) -> Architecture:
         tied=read.flag("tie_word_embeddings", default=False),
     )
     beside = [
-        *_grouped_query(hidden, heads, inner_bias=False, outer_bias=False),
+        *_grouped_query(hidden, heads, inner_bias=False, outer_bias=False, fused=True),
         _always("norms", 2 * hidden, Cut.REPLICATED),
     ]
     return _assembled(stack, beside, _FeedForward([], sparse, lambda _layer: True, experts))
@@ -503,12 +547,13 @@ def _deepseek(read: ModelConfig, *, selection_bias: bool) -> Architecture:
     # A null here says that queries are not compressed; its absence says nothing.
     compressed = not read.is_null("q_lora_rank")
     query = read.count("q_lora_rank") if compressed else 0
-    widened = heads * (nope + rope)
+    widened, unpacked = heads * (nope + rope), heads * (nope + value)
     beside = [
-        _always("attention", hidden * query, Cut.REPLICATED),
-        _always("attention", (query or hidden) * widened, Cut.TENSOR),
-        _always("attention", hidden * (latent + rope), Cut.REPLICATED),
-        _always("attention", latent * heads * (nope + value) + heads * value * hidden, Cut.TENSOR),
+        _always("attention", hidden * query, Cut.REPLICATED, hidden + query if query else 0),
+        _always("attention", (query or hidden) * widened, Cut.TENSOR, (query or hidden) + widened),
+        _always("attention", hidden * (latent + rope), Cut.REPLICATED, hidden + latent + rope),
+        _always("attention", latent * unpacked, Cut.TENSOR, latent + unpacked),
+        _always("attention", heads * value * hidden, Cut.TENSOR, heads * value + hidden),
         _always("norms", query + latent + 2 * hidden, Cut.REPLICATED),
         _always("biases", (query + latent + rope + hidden) * bias, Cut.REPLICATED),
     ]
@@ -573,7 +618,7 @@ _FAMILIES: dict[str, Callable[[ModelConfig], Architecture]] = {
         head_bias=True,
         forward=_two_matrices(_YES),
     ).build,
-    "phi3": _Family(kv_heads_default=True).build,
+    "phi3": _Family(kv_heads_default=True, fused=True, forward=_fused_mlp).build,
     "olmo": _Family(
         inner_bias=_ATTENTION_BIAS, outer_bias=_ATTENTION_BIAS, kv_heads_default=True, norm_size=0
     ).build,

@@ -22,13 +22,9 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import NamedTuple
 
-from service.sizing.architecture import Architecture, Cut, Part
-
+from service.sizing.architecture import MATRICES, Architecture, Cut, Part
 
 ZERO = "Rajbhandari et al., ZeRO, SC20, section 5"
-MATRICES = frozenset({"attention", "mlp", "router", "routed_experts", "shared_experts"})
-"""Parts that are a layer's matrices: some optimisers treat these apart."""
-
 MEGATRON = "Megatron-LM, megatron/core/parallel_state.py; Narayanan et al., SC21"
 MLPERF_STORAGE = "MLPerf Storage, by DLIO's checkpointing/base_checkpointing.py"
 
@@ -160,7 +156,7 @@ class Ranks(NamedTuple):
     first_stage: int
     last_stage: int
     first_rank: int
-    count: int
+    ranks: int
     weights: Share
     optimiser: Share
     read_weights: Share
@@ -426,10 +422,10 @@ def place(layout: Layout, held: list[Stage], state: StateBytes) -> list[Ranks]:
     runs = list(by_rule(layout, held, state.rank))
     if state.once:
         first = runs[0]
-        rest = first._replace(first_rank=1, count=first.count - 1)
+        rest = first._replace(first_rank=1, ranks=first.ranks - 1)
         runs[:1] = [
-            first._replace(count=1, own_bytes=state.rank + state.once),
-            *([rest] if rest.count else []),
+            first._replace(ranks=1, own_bytes=state.rank + state.once),
+            *([rest] if rest.ranks else []),
         ]
     return runs
 
@@ -502,7 +498,7 @@ def _by_framework(layout: Layout, held: list[Stage], own_bytes: float) -> Iterat
                 first_stage=number,
                 last_stage=number,
                 first_rank=number * everyone + start,
-                count=end - start,
+                ranks=end - start,
                 weights=_written(layout, stage.weights, weights, start),
                 optimiser=_written(layout, stage.optimiser, optimiser, start),
                 read_weights=read_weights,
@@ -531,7 +527,7 @@ def _by_benchmark(layout: Layout, held: list[Stage], own_bytes: float) -> Iterat
             first_stage=number,
             last_stage=number,
             first_rank=number * layout.tensor,
-            count=layout.ranks if sharded else layout.tensor,
+            ranks=layout.ranks if sharded else layout.tensor,
             weights=weights,
             optimiser=optimiser,
             read_weights=weights,
@@ -544,7 +540,7 @@ def _by_benchmark(layout: Layout, held: list[Stage], own_bytes: float) -> Iterat
             first_stage=0,
             last_stage=layout.pipeline - 1,
             first_rank=replica,
-            count=layout.ranks - replica,
+            ranks=layout.ranks - replica,
             weights=NOTHING,
             optimiser=rest,
             read_weights=NOTHING,
@@ -580,20 +576,20 @@ def largest_node(runs: list[Ranks], rank_bytes: list[float], gpus_per_node: int)
     """
     nodes: dict[int, None] = {}
     for run in runs:
-        first, last = run.first_rank // gpus_per_node, (run.first_rank + run.count - 1) // gpus_per_node
+        first, last = run.first_rank // gpus_per_node, (run.first_rank + run.ranks - 1) // gpus_per_node
         nodes.update(dict.fromkeys((first, min(first + 1, last), last)))
     best = Node(-1.0, ())
     at = 0
     for node in sorted(nodes):
         start, end = node * gpus_per_node, (node + 1) * gpus_per_node
-        while runs[at].first_rank + runs[at].count <= start:
+        while runs[at].first_rank + runs[at].ranks <= start:
             at += 1
         parts = []
         for number in range(at, len(runs)):
             run = runs[number]
             if run.first_rank >= end:
                 break
-            inside = min(run.first_rank + run.count, end) - max(run.first_rank, start)
+            inside = min(run.first_rank + run.ranks, end) - max(run.first_rank, start)
             parts.append(NodePart(number, inside))
         total = math.fsum(rank_bytes[part.run] * part.ranks for part in parts)
         if total > best.bytes:

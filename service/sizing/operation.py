@@ -19,6 +19,7 @@ from service.sizing.sizing import (
     WarningCode,
 )
 from service.sizing.spec import IntervalRule, ScenarioSpec
+from service.sizing.state import Saved
 
 
 class Job(NamedTuple):
@@ -27,6 +28,7 @@ class Job(NamedTuple):
     spec: ScenarioSpec
     is_async: bool
     checkpoint_bytes: float
+    saved: Saved
     nodes: int
     writers: int
     files: int

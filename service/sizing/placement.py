@@ -16,8 +16,10 @@ from service.sizing.layout import (
     StateBytes,
     held_parameters,
 )
+from service.sizing.presets import RecipeItem, StateKind, StateScope
 from service.sizing.sizing import ParallelLayout, RankClass, SmallerLayout
-from service.sizing.spec import ScenarioSpec
+from service.sizing.spec import DEFAULT_BYTES_PER_PARAMETER, ScenarioSpec
+from service.sizing.state import recipe_items, written_fraction
 from service.wire import INT64_MAX
 
 DEFAULT_WEIGHT_BYTES = 2.0
@@ -52,7 +54,7 @@ class Placement(NamedTuple):
     @property
     def read_bytes(self) -> float:
         """What all ranks together read at a load. [B]"""
-        return math.fsum(each * run.count for each, run in zip(self.read, self.runs, strict=True))
+        return math.fsum(each * run.ranks for each, run in zip(self.read, self.runs, strict=True))
 
     @property
     def read_amplification(self) -> float:
@@ -61,23 +63,40 @@ class Placement(NamedTuple):
 
 
 def weight_bytes_per_parameter(spec: ScenarioSpec) -> float:
-    """Return what of a parameter's saved bytes is model weights: as stated, else by what is saved. [B]"""
-    each, stated = spec.model.bytes_per_parameter, spec.cluster.parallelism
+    """Return what of a parameter's bytes is model weights where no recipe says: as stated, else by their number. [B]"""
+    stated = spec.cluster.parallelism
     if stated is not None and stated.weight_bytes_per_parameter is not None:
         return stated.weight_bytes_per_parameter
+    each = spec.model.bytes_per_parameter or DEFAULT_BYTES_PER_PARAMETER
     return min(DEFAULT_WEIGHT_BYTES, each) if each != MASTER_AND_MOMENTS_BYTES else 0.0
 
 
 def state_bytes(spec: ScenarioSpec) -> StateBytes:
-    """Return what a scenario saves of a parameter and of a rank. [B]"""
-    model, weights = spec.model, weight_bytes_per_parameter(spec)
-    optimiser = (model.bytes_per_parameter - weights) * model.reduction_factor
-    weights *= model.reduction_factor
+    """Return what a full save of a scenario writes of a parameter and of a rank. [B]"""
+    model, items = spec.model, recipe_items(spec)
+    if items:
+        weights = _per_parameter(spec, [item for item in items if item.kind is StateKind.WEIGHTS])
+        optimiser = _per_parameter(spec, [item for item in items if item.kind is not StateKind.WEIGHTS])
+    else:
+        each, own = model.bytes_per_parameter or DEFAULT_BYTES_PER_PARAMETER, weight_bytes_per_parameter(spec)
+        fraction = written_fraction(spec)
+        weights = PerParameter(own * fraction, own * fraction)
+        optimiser = PerParameter((each - own) * fraction, (each - own) * fraction)
     return StateBytes(
-        weights=PerParameter(weights, weights),
-        optimiser=PerParameter(optimiser, optimiser),
-        rank=0.0,
+        weights=weights,
+        optimiser=optimiser,
+        rank=float(model.extra_bytes_per_rank),
         once=float(model.extra_bytes),
+    )
+
+
+def _per_parameter(spec: ScenarioSpec, items: list[RecipeItem]) -> PerParameter:
+    fraction = written_fraction(spec)
+    return PerParameter(
+        matrices=fraction
+        * sum(item.bytes_per_parameter for item in items if item.of is not StateScope.OTHERS),
+        others=fraction
+        * sum(item.bytes_per_parameter for item in items if item.of is not StateScope.MATRICES),
     )
 
 
@@ -116,7 +135,7 @@ def _placed(
     written, read = [run.written for run in runs], [run.read for run in runs]
     total = distinct_bytes
     if layout.replicas_written is ReplicasWritten.ALL:
-        total = float(round(math.fsum(each * run.count for each, run in zip(written, runs, strict=True))))
+        total = float(round(math.fsum(each * run.ranks for each, run in zip(written, runs, strict=True))))
     return Placement(
         layout=layout,
         state=state,
@@ -126,7 +145,7 @@ def _placed(
         read=read,
         bytes=total,
         distinct_bytes=distinct_bytes,
-        writers=sum(run.count for each, run in zip(written, runs, strict=True) if each > 0.0),
+        writers=sum(run.ranks for each, run in zip(written, runs, strict=True) if each > 0.0),
         node=layouts.largest_node(runs, written, gpus_per_node),
         read_node=layouts.largest_node(runs, read, gpus_per_node),
     )
@@ -166,7 +185,7 @@ def classes(placement: Placement) -> list[Group]:
     open_at: dict[tuple[object, ...], int] = {}
     for number, run in enumerate(placement.runs):
         held = placement.stages[run.first_stage]
-        content = run._replace(first_stage=0, last_stage=0, first_rank=0, count=0)
+        content = run._replace(first_stage=0, last_stage=0, first_rank=0, ranks=0)
         alike = (content, held, run.first_stage == run.last_stage)
         at = open_at.get(alike)
         if at is not None and groups[at].last_stage >= run.first_stage - 1:
@@ -186,7 +205,7 @@ def rank_class(placement: Placement, group: Group) -> RankClass:
         last_stage=group.last_stage,
         layers_per_stage=max(stage.layers for stage in covered),
         parameters=round(held_parameters(**held_inputs(placement, group))),
-        ranks=sum(placement.runs[number].count for number in group.runs),
+        ranks=sum(placement.runs[number].ranks for number in group.runs),
         bytes=round(placement.written[group.runs[0]]),
         weight_bytes=round(run.weights.bytes),
         optimiser_bytes=round(run.optimiser.bytes),

@@ -19,6 +19,9 @@ from service.sizing.layout import (
     misfits,
 )
 
+Holders = dict[tuple[int, ...], list[tuple[int, int]]]
+"""Of each piece of state the ranks that hold it, each with the number of its copy."""
+
 
 class Laid(NamedTuple):
     """A model, a layout that fits it, and what is saved."""
@@ -141,7 +144,7 @@ def rank_by_rank(runs: list[Ranks], of_run: list[float]) -> list[float]:
     found: list[float] = []
     for run, each in zip(runs, of_run, strict=True):
         assert run.first_rank == len(found)
-        found += [each] * run.count
+        found += [each] * run.ranks
     return found
 
 
@@ -157,7 +160,7 @@ def oracle(placed: Laid, held: list[Stage]) -> tuple[list[float], list[float]]:
     written = [state.rank + (state.once if rank == 0 else 0.0) for rank in range(layout.ranks)]
     read = list(written)
 
-    def hand_out(holders: dict[tuple[int, ...], list[tuple[int, int]]], each: float, *, whole: bool) -> None:
+    def hand_out(holders: Holders, each: float, *, whole: bool) -> None:
         for ranks in holders.values():
             first = min(replica for _, replica in ranks)
             writers = [rank for rank, _ in ranks]
@@ -175,7 +178,9 @@ def oracle(placed: Laid, held: list[Stage]) -> tuple[list[float], list[float]]:
             (stage.weights, layout.zero_stage == 3),
             (stage.optimiser, layout.zero_stage > 0),
         ):
-            dense, alike, experts = defaultdict(list), defaultdict(list), defaultdict(list)
+            dense: Holders = defaultdict(list)
+            alike: Holders = defaultdict(list)
+            experts: Holders = defaultdict(list)
             ways, expert_ways = (group, expert_group) if sharded else (1, 1)
             for at in range(tensor * data):
                 rank = number * tensor * data + at

@@ -70,7 +70,7 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
         },
     )
     gpus = draw(logarithmic_count(1, 10_000_000))
-    cluster = {"gpus": gpus} | _fields(
+    cluster: Body = {"gpus": gpus} | _fields(
         draw,
         {},
         {
@@ -164,7 +164,7 @@ def _layouts(draw: st.DrawFn) -> tuple[str, int, Body]:
     group, instances = draw(logarithmic_count(1, 1000)), draw(st.integers(1, 30))
     if zero_stage == 0 or by_benchmark:
         instances = 1
-    layout = {"tensor": tensor, "pipeline": pipeline, "zero_stage": zero_stage}
+    layout: Body = {"tensor": tensor, "pipeline": pipeline, "zero_stage": zero_stage}
     if draw(st.booleans()):
         layout["data"] = group * instances
     if instances > 1:

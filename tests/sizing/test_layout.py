@@ -26,7 +26,7 @@ EXAMPLES = settings(derandomize=True, deadline=None, max_examples=150)
 
 LLAMA_8B = llama(layers=32, hidden=4096, ffn=14336, heads=32, key_value_heads=8)
 LLAMA_70B_OF_MLPERF = llama(layers=80, hidden=8192, ffn=28672, heads=128, key_value_heads=8)
-"""The benchmark's table gives 128 heads of 64 where the model has 64 of 128, so its 8 key-value heads are half as wide."""
+"""The benchmark's table has 128 heads where the model has 64: its 8 key-value heads are half as wide."""
 
 
 def _layout(
@@ -68,7 +68,7 @@ def _stages(drawn: Laid) -> list[Stage]:
 
 def _total(drawn: Laid) -> float:
     runs, written = _placed(drawn)
-    return math.fsum(each * run.count for run, each in zip(runs, written, strict=True))
+    return math.fsum(each * run.ranks for run, each in zip(runs, written, strict=True))
 
 
 def _largest(drawn: Laid) -> float:
@@ -252,11 +252,11 @@ def test_nothing_is_negative_and_the_largest_is_not_below_the_mean(drawn: Laid) 
     runs, written = _placed(drawn)
     assert min(written) >= 0.0
     assert min(run.read for run in runs) >= 0.0
-    writers = sum(run.count for run, each in zip(runs, written, strict=True) if each > 0.0)
+    writers = sum(run.ranks for run, each in zip(runs, written, strict=True) if each > 0.0)
     assume(writers)
     assert max(written) >= _total(drawn) / writers * (1 - 1e-12)
     assert _total(drawn) <= sum(
-        each * run.count for run, each in zip(runs, [run.read for run in runs], strict=True)
+        each * run.ranks for run, each in zip(runs, [run.read for run in runs], strict=True)
     ) * (1 + 1e-12)
 
 
@@ -372,5 +372,5 @@ def test_a_layout_on_fewer_ranks_fits_its_model_and_is_the_largest_that_does(dra
 def test_a_million_ranks_are_a_few_runs() -> None:
     layout = _layout(tensor=8, pipeline=1, data=1_250_000)
     runs = layouts.place(layout, layouts.stages(layout, LLAMA_405B, FOURTEEN), FOURTEEN)
-    assert sum(run.count for run in runs) == 10_000_000
+    assert sum(run.ranks for run in runs) == 10_000_000
     assert len(runs) == 2

@@ -4,11 +4,17 @@ Nothing is computed here. A line names a formula of the register and the numbers
 evaluates every line and holds it against the figure.
 """
 
-from service.sizing.explain.contents import explain_capacity, explain_checkpoint, explain_host_memory
+from service.sizing.explain.contents import (
+    explain_capacity,
+    explain_checkpoint,
+    explain_host_memory,
+    explain_read_bytes,
+)
 from service.sizing.explain.delivered import explain_delivered
 from service.sizing.explain.interruptions import explain_failures, explain_restart
 from service.sizing.explain.layout import explain_layout, explain_read_amplification
 from service.sizing.explain.lines import EVEN, LAST_NODE_FULL, Facts, Lines
+from service.sizing.explain.model import explain_model
 from service.sizing.explain.outcome import explain_cost, explain_goodput
 from service.sizing.explain.saving import explain_blocking, explain_interval, explain_write
 from service.sizing.explain.targets import explain_targets
@@ -21,7 +27,7 @@ def explain(sized: Job, sizing: Sizing) -> list[Explanation]:
     """Return a line for every number in the sizing of a job, in the order of the answer."""
     lines = Lines()
     spec = sized.spec
-    total, nodes = sizing.checkpoint.bytes, sizing.checkpoint.nodes
+    nodes = sizing.checkpoint.nodes
     known = sized.placement is not None or not spec.shards.even
     job = Facts(
         spec=spec,
@@ -36,7 +42,9 @@ def explain(sized: Job, sizing: Sizing) -> list[Explanation]:
         buffers=spec.save.staging_buffers or 1,
         is_async=spec.save.mode is SaveMode.ASYNC,
         mtbf_seconds=sizing.failures.mtbf_seconds,
+        saved=sized.saved,
     )
+    explain_model(lines, job)
     explain_checkpoint(lines, job)
     explain_layout(lines, job)
     explain_failures(lines, job)
@@ -48,17 +56,13 @@ def explain(sized: Job, sizing: Sizing) -> list[Explanation]:
     explain_write(lines, job)
     window = sizing.write.durable_lag_seconds if job.is_async else sizing.blocking.seconds
     if spec.restore is not None and sizing.read is not None:
-        lines.add(
-            "#/read/bytes",
-            "read_bytes",
-            {"checkpoint_bytes": total, "read_amplification": job.read_amplification},
-        )
+        explain_read_bytes(lines, job)
         explain_read_amplification(lines, job)
         lines.add(
             "#/read/required_gb_per_second",
             "read_bandwidth",
             {
-                "read_bytes": total * job.read_amplification,
+                "read_bytes": job.saved.restored_bytes * job.read_amplification,
                 "target_seconds": spec.restore.target_seconds,
             },
         )

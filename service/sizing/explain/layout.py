@@ -11,7 +11,6 @@ from service.sizing.layout import (
     Ranks,
     ReplicasWritten,
     Share,
-    StateBytes,
 )
 from service.sizing.placement import (
     Group,
@@ -37,8 +36,8 @@ RESHARDED = (
 )
 
 COPIES = {
-    ReplicasWritten.ONCE: "Of data-parallel ranks that hold something alike the first writes it, and of tensor-parallel ones each an "
-    "equal part.",
+    ReplicasWritten.ONCE: "Of data-parallel ranks that hold something alike the first writes it, and of tensor-"
+    "parallel ones each an equal part.",
     ReplicasWritten.SPREAD: "The ranks that hold something alike each write an equal part of it.",
     ReplicasWritten.ALL: "Every rank writes all that it holds.",
 }
@@ -57,6 +56,8 @@ def rule_says(placement: Placement) -> str:
 
 def weights_say(spec: ScenarioSpec) -> str:
     """Return what of the saved bytes is taken for model weights."""
+    if spec.model.recipe is not None:
+        return f"Weights are what the recipe {spec.model.recipe} calls so; the rest is sharded as optimiser state."
     weights = weight_bytes_per_parameter(spec)
     if weights == 0.0:
         return "No weights are saved beside the optimiser's master copy."
@@ -82,7 +83,7 @@ def node_inputs(placement: Placement, parts: Iterable[NodePart], rank_bytes: lis
 def class_bytes(placement: Placement, rank_bytes: list[float]) -> dict[str, float]:
     """Return what all ranks have, class by class."""
     return {
-        f"class_{number}_bytes": sum(rank_bytes[run] * placement.runs[run].count for run in group.runs)
+        f"class_{number}_bytes": sum(rank_bytes[run] * placement.runs[run].ranks for run in group.runs)
         for number, group in enumerate(classes(placement))
     }
 
@@ -90,7 +91,7 @@ def class_bytes(placement: Placement, rank_bytes: list[float]) -> dict[str, floa
 def writing_ranks(placement: Placement) -> dict[str, float]:
     """Return the ranks that write, class by class."""
     return {
-        f"layout.ranks.{number}.ranks": sum(placement.runs[run].count for run in group.runs)
+        f"layout.ranks.{number}.ranks": sum(placement.runs[run].ranks for run in group.runs)
         for number, group in enumerate(classes(placement))
         if placement.written[group.runs[0]] > 0.0
     }

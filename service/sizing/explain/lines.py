@@ -7,6 +7,7 @@ from service.sizing.formulas import REGISTER
 from service.sizing.placement import Placement
 from service.sizing.sizing import Explanation, ExplanationInput, Sizing
 from service.sizing.spec import ScenarioSpec
+from service.sizing.state import Saved
 from service.units import unit_of
 
 EVEN = "All shards are equal: neither skew nor largest_shard_bytes was given, nor a parallel layout."
@@ -39,6 +40,7 @@ class Facts(NamedTuple):
     buffers: int
     is_async: bool
     mtbf_seconds: float
+    saved: Saved
 
 
 class Lines(list[Explanation]):

@@ -143,13 +143,15 @@ def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -
     if storage is None:
         return
     creates = storage.file_creates_per_second if not reading else None
+    moved = job.saved.restored_bytes if reading else job.saved.full_bytes
     lines.add(
         pointer,
         "transfer_time",
         {
-            "total_bytes": block.bytes * (job.read_amplification if reading else 1.0),
+            "total_bytes": moved * (job.read_amplification if reading else 1.0),
             "total_gb_per_second": storage.read_gb_per_second if reading else storage.write_gb_per_second,
-            "node_bytes": job.node_read_bytes if reading else job.node_share_bytes,
+            "node_bytes": (job.node_read_bytes if reading else job.node_share_bytes)
+            * (moved / job.saved.full_bytes),
             "node_gb_per_second": storage.node_gb_per_second,
             "files": block.files if creates is not None else None,
             "file_creates_per_second": creates,

@@ -6,7 +6,7 @@ contradicts itself; `ScenarioSpec` refuses what needs two blocks to see.
 
 from service.sizing.spec.cluster import ClusterSpec, ShardsSpec
 from service.sizing.spec.failures import FailuresSpec
-from service.sizing.spec.model import ModelSpec
+from service.sizing.spec.model import DEFAULT_BYTES_PER_PARAMETER, LoraTarget, ModelSpec
 from service.sizing.spec.parallelism import ParallelismSpec
 from service.sizing.spec.restart import RestartSpec, RestoreSpec
 from service.sizing.spec.save import DEFAULT_HEADROOM, IntervalRule, IntervalSpec, SaveMode, SaveSpec
@@ -14,11 +14,13 @@ from service.sizing.spec.scenario import ScenarioSpec
 from service.sizing.spec.storage import PricesSpec, RetentionSpec, StorageSpec
 
 __all__ = [
+    "DEFAULT_BYTES_PER_PARAMETER",
     "DEFAULT_HEADROOM",
     "ClusterSpec",
     "FailuresSpec",
     "IntervalRule",
     "IntervalSpec",
+    "LoraTarget",
     "ModelSpec",
     "ParallelismSpec",
     "PricesSpec",

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from service.errors import Fault
-from service.sizing.layout import Layout, PipelineSplit, ReplicasWritten, LayoutRule, layers_per_stage
+from service.sizing.layout import Layout, LayoutRule, PipelineSplit, ReplicasWritten, layers_per_stage
 from service.sizing.spec.fields import Count, refuse
 from service.wire import WHOLE, Absent, Incoming
 

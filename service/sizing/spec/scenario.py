@@ -6,13 +6,13 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from service.errors import Fault
-from service.sizing import presets
 from service.sizing.architecture import Architecture
-from service.sizing.layout import Layout, misfits
+from service.sizing.layout import Layout, ReplicasWritten, misfits
 from service.sizing.spec.cluster import ClusterSpec, ShardsSpec
 from service.sizing.spec.failures import FailuresSpec
 from service.sizing.spec.fields import refuse
-from service.sizing.spec.model import ModelSpec
+from service.sizing.spec.model import DEFAULT_BYTES_PER_PARAMETER, ModelSpec
+from service.sizing.spec.parallelism import ParallelismSpec
 from service.sizing.spec.restart import RestartSpec, RestoreSpec
 from service.sizing.spec.save import IntervalSpec, SaveSpec
 from service.sizing.spec.storage import PricesSpec, RetentionSpec, StorageSpec
@@ -108,12 +108,41 @@ class ScenarioSpec(Incoming):
         layout = stated.layout(gpus=self.cluster.gpus, layers=shape.layer_count)
         for name, why in misfits(layout, shape, self.cluster.gpus):
             yield Fault(f"{at}/{name}", "does_not_fit", why)
-        own = stated.weight_bytes_per_parameter
-        if own is not None and own > self.model.bytes_per_parameter:
+        yield from self._layout_state_faults(stated)
+
+    def _layout_state_faults(self, stated: ParallelismSpec) -> Iterable[Fault]:
+        at, model = "/cluster/parallelism", self.model
+        if model.adapter_parameters is not None or model.lora_rank is not None:
+            yield Fault(
+                at,
+                "adapter_alone",
+                "A layout places the state of the whole model, and this recipe saves an adapter alone: leave it out, "
+                "and give shards as they are.",
+            )
+        if stated.replicas_written is ReplicasWritten.ALL:
+            for name in ("deduplication_factor", "differential_fraction"):
+                if getattr(model, name) is not None:
+                    yield Fault(
+                        f"{at}/replicas_written",
+                        "contradiction",
+                        f"model.{name} leaves out what is saved already, and all saves every copy: write them once, or "
+                        "leave it out.",
+                    )
+        own, each = (
+            stated.weight_bytes_per_parameter,
+            model.bytes_per_parameter or DEFAULT_BYTES_PER_PARAMETER,
+        )
+        if own is not None and model.recipe is not None:
+            yield Fault(
+                f"{at}/weight_bytes_per_parameter",
+                "contradiction",
+                f"The recipe {model.recipe} says what are weights: leave this out.",
+            )
+        elif own is not None and own > each:
             yield Fault(
                 f"{at}/weight_bytes_per_parameter",
                 "too_large",
-                f"A checkpoint saves {self.model.bytes_per_parameter:g} bytes per parameter in all.",
+                f"A checkpoint saves {each:g} bytes per parameter in all.",
             )
 
     @property
@@ -144,7 +173,5 @@ class ScenarioSpec(Incoming):
 
     @property
     def parameters(self) -> int:
-        """All stored parameters, from the model or its preset."""
-        if self.model.parameters is not None:
-            return self.model.parameters
-        return presets.models()[str(self.model.preset)].parameters
+        """All stored parameters, as given or counted."""
+        return self.model.stored_parameters
