@@ -336,6 +336,12 @@ def _load_notes(case: Case) -> Iterator[str]:
             f"Every rank writes the largest shard, {checkpoint.largest_shard_bytes / even:.3g} times the mean one, so "
             "this is harder than a save; to pass it is more than enough."
         )
+    layout = case.sizing.layout
+    if layout is not None and layout.writing_nodes < checkpoint.nodes:
+        yield (
+            f"Only {layout.writing_nodes:,} of {checkpoint.nodes:,} nodes write in this layout, and here all do, which is "
+            "easier for each: run the writes again on as many nodes, with every GPU's rank."
+        )
     if case.ranks.per_node * checkpoint.nodes > checkpoint.writers:
         yield (
             f"{case.ranks.per_node} ranks on every node are more than the {checkpoint.writers:,} writers over "

@@ -597,6 +597,17 @@ def largest_node(runs: list[Ranks], rank_bytes: list[float], gpus_per_node: int)
     return best
 
 
+def writing_nodes(runs: list[Ranks], gpus_per_node: int) -> int:
+    """Return how many nodes have a rank that writes."""
+    found, last = 0, -1
+    for run in runs:
+        if run.written > 0.0:
+            first = max(run.first_rank // gpus_per_node, last + 1)
+            last = max((run.first_rank + run.ranks - 1) // gpus_per_node, last)
+            found += max(last - first + 1, 0)
+    return found
+
+
 def data_step(layout: Layout) -> int:
     """Return of what the data-parallel degree must be a multiple for the rest of the layout to stay as it is.
 

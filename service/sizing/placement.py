@@ -43,6 +43,7 @@ class Placement(NamedTuple):
     """What one save writes, second copies included. [B]"""
     distinct_bytes: float
     writers: int
+    writing_nodes: int
     node: Node
     read_node: Node
 
@@ -146,6 +147,7 @@ def _placed(
         bytes=total,
         distinct_bytes=distinct_bytes,
         writers=sum(run.ranks for each, run in zip(written, runs, strict=True) if each > 0.0),
+        writing_nodes=layouts.writing_nodes(runs, gpus_per_node),
         node=layouts.largest_node(runs, written, gpus_per_node),
         read_node=layouts.largest_node(runs, read, gpus_per_node),
     )
@@ -161,6 +163,7 @@ def described(placement: Placement, gpus_per_node: int) -> ParallelLayout:
         data=layout.data,
         distinct_bytes=round(placement.distinct_bytes),
         copies_written=placement.bytes / placement.distinct_bytes,
+        writing_nodes=placement.writing_nodes,
         read_amplification=placement.read_amplification,
         largest_node_read_bytes=round(placement.read_node.bytes),
         ranks=[rank_class(placement, group) for group in classes(placement)],

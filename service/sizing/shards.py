@@ -40,7 +40,7 @@ def shards_of(
         Unsatisfiable: The stated largest shard is impossible, or the layout's copies are beyond counting.
     """
     if spec.cluster.parallelism is not None:
-        return _by_layout(spec, distinct_bytes)
+        return _by_layout(spec, distinct_bytes, nodes, warnings)
     writers = spec.shards.writers or spec.cluster.gpus
     skew = _stated_skew(spec, distinct_bytes, writers, warnings)
     node_share = checkpoint.largest_node_share(
@@ -63,8 +63,20 @@ def shards_of(
     )
 
 
-def _by_layout(spec: ScenarioSpec, distinct_bytes: float) -> Shards:
+def _by_layout(
+    spec: ScenarioSpec, distinct_bytes: float, nodes: int, warnings: list[SizingWarning]
+) -> Shards:
     placement = placed(spec, distinct_bytes)
+    if placement.writing_nodes < nodes:
+        warnings.append(
+            SizingWarning(
+                code=WarningCode.FEW_NODES_WRITE,
+                pointer="#/cluster/parallelism/replicas_written",
+                message=f"Only {placement.writing_nodes} of {nodes} nodes write, so each of them has to write more than "
+                "the bandwidth over all nodes, and a benchmark that writes from all is easier than a save: look at "
+                "write.largest_node_gb_per_second, or let replicas_written be spread.",
+            )
+        )
     largest, node = placement.largest_shard_bytes, placement.node.bytes
     amplification, node_read = placement.read_amplification, placement.read_node.bytes
     if spec.restore is not None and spec.restore.read_amplification is not None:

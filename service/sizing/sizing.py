@@ -146,6 +146,8 @@ class ParallelLayout(Outgoing):
     """The checkpoint with everything in it once. [B]"""
     copies_written: float
     """What a save writes over that."""
+    writing_nodes: int
+    """Nodes that have a rank that writes."""
     read_amplification: float
     """What all ranks together read at a load over what a save writes."""
     largest_node_read_bytes: int
@@ -454,6 +456,7 @@ class WarningCode(StrEnum):
     FIRST_ORDER_OMITS_DURABLE_LAG = "first_order_omits_durable_lag"
     SAVES_COLLIDE = "saves_collide"
     EVEN_SHARDS_ASSUMED = "even_shards_assumed"
+    FEW_NODES_WRITE = "few_nodes_write"
     FEW_OBSERVED_FAILURES = "few_observed_failures"
     STAGING_EXCEEDS_HOST_MEMORY = "staging_exceeds_host_memory"
     LOAD_NOT_SEPARATE = "load_not_separate"

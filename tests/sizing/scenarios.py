@@ -58,8 +58,10 @@ def _fields(draw: st.DrawFn, required: Body, optional: Body) -> Body:
 
 
 @st.composite
-def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] = ()) -> Body:
-    """Draw a valid scenario body over the whole bounds of the spec."""
+def bodies(
+    draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] = (), layouts: bool = True
+) -> Body:
+    """Draw a valid scenario body over the whole bounds of the spec; a layout, if any, fits its GPUs and its model."""
     model = _fields(
         draw,
         {"parameters": logarithmic_count(1, 10**14)},
@@ -86,7 +88,7 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
     )
     if draw(st.booleans()):
         shards["skew"] = draw(logarithmic(1, shards.get("writers", gpus)))
-    if draw(st.integers(0, 3)) == 0:
+    if layouts and draw(st.integers(0, 3)) == 0:
         shards = {name: value for name, value in shards.items() if name == "files_per_writer"}
         model.pop("parameters")
         name, cluster["gpus"], cluster["parallelism"] = draw(_layouts())

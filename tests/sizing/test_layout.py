@@ -202,6 +202,15 @@ def test_no_node_has_more_than_the_largest(drawn: Laid, per_node: int) -> None:
     )
 
 
+@EXAMPLES
+@given(drawn=st.one_of(laid(), laid(rule=LayoutRule.MLPERF_STORAGE)), per_node=st.integers(1, 9))
+def test_a_node_writes_if_one_of_its_ranks_does(drawn: Laid, per_node: int) -> None:
+    runs, written = _placed(drawn)
+    ranks = rank_by_rank(runs, written)
+    by_hand = sum(any(ranks[at : at + per_node]) for at in range(0, len(ranks), per_node))
+    assert layouts.writing_nodes(runs, per_node) == by_hand
+
+
 def _once(drawn: Laid) -> float:
     """Return the bytes of a save in which everything is written once."""
     own = drawn.state.rank * drawn.layout.ranks + drawn.state.once

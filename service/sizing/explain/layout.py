@@ -171,6 +171,12 @@ def explain_layout(lines: Lines, job: Facts) -> None:
         node_inputs(placement, placement.read_node.parts, placement.read),
         _reading(placement),
     )
+    lines.add(
+        f"{at}/writing_nodes",
+        "placed",
+        {"nodes": placement.writing_nodes},
+        f"Ranks fill nodes in their order. {rule_says(placement)}",
+    )
     split = None
     if stated.layers_per_stage is None and layout.pipeline > 1:
         split = SPLITS[stated.pipeline_split]
