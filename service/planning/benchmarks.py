@@ -339,8 +339,8 @@ def _load_notes(case: Case) -> Iterator[str]:
     layout = case.sizing.layout
     if layout is not None and layout.writing_nodes < checkpoint.nodes:
         yield (
-            f"Only {layout.writing_nodes:,} of {checkpoint.nodes:,} nodes write in this layout, and here all do, which is "
-            "easier for each: run the writes again on as many nodes, with every GPU's rank."
+            f"Only {layout.writing_nodes:,} of {checkpoint.nodes:,} nodes write in this layout, and here all do, which "
+            "is easier for each: run the writes again on as many nodes, with every GPU's rank."
         )
     if case.ranks.per_node * checkpoint.nodes > checkpoint.writers:
         yield (

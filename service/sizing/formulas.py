@@ -171,7 +171,7 @@ REGISTER = {
         ),
         Formula(
             "difference_bytes",
-            "state_bytes * compression_factor * differential_fraction + extra_bytes",
+            "max(state_bytes * compression_factor * differential_fraction + extra_bytes, 1)",
             CHECK_N_RUN,
             saves.difference_bytes,
         ),

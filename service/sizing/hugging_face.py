@@ -323,25 +323,28 @@ def _heads(
 ) -> _Heads:
     query = read.count("num_attention_heads")
     key_value = read.count("num_key_value_heads", default=query if kv_heads_default else None)
-    if query % key_value:
-        read.fault(
-            "num_key_value_heads",
-            "not_divisible",
-            f"{query} heads cannot share {key_value} key-value heads evenly.",
-        )
+    _check_sharing(read, query, key_value, "num_key_value_heads")
     if head_size_default and read.count("head_dim", default=0, least=0) == 0:
         return _Heads(query, key_value, _head_size(read, hidden, query, "num_attention_heads"))
     return _Heads(query, key_value, read.count("head_dim"))
 
 
+def _check_sharing(read: ModelConfig, query: int, key_value: int, key: str) -> None:
+    if query % key_value:
+        read.conflict(key, "not_divisible", f"{query} heads cannot share {key_value} key-value heads evenly.")
+
+
 def _head_size(read: ModelConfig, hidden: int, heads: int, key: str) -> int:
     if hidden % heads:
-        read.fault(key, "not_divisible", f"A hidden size of {hidden} does not divide into {heads} heads.")
+        read.conflict(key, "not_divisible", f"A hidden size of {hidden} does not divide into {heads} heads.")
     return max(hidden // heads, 1)
 
 
 def _chosen(read: ModelConfig, experts: int, key: str = "num_experts_per_tok") -> int:
-    return read.count(key, most=max(experts, 1))
+    chosen = read.count(key)
+    if chosen > experts:
+        read.conflict(key, "out_of_range", f"A token cannot go to {chosen} of {experts} experts.")
+    return min(chosen, experts)
 
 
 def _llama_mlp(read: ModelConfig, hidden: int, _layers: int) -> _FeedForward:
@@ -361,12 +364,13 @@ def _two_matrices(bias: _Trait | _Always) -> Callable[[ModelConfig, int, int], _
 
 
 def _experts_everywhere(
-    *, bias: bool = False, selection_bias: bool = False
+    *, key: str = "num_local_experts", bias: bool = False, selection_bias: bool = False
 ) -> Callable[[ModelConfig, int, int], _FeedForward]:
     """Return the reading of a family whose every layer has routed experts, and none shared."""
+    alias = "num_experts" if key == "num_local_experts" else "num_local_experts"
 
     def forward(read: ModelConfig, hidden: int, _layers: int) -> _FeedForward:
-        experts = read.count("num_local_experts", alias="num_experts")
+        experts = read.count(key, alias=alias)
         ffn, chosen = read.count("intermediate_size"), _chosen(read, experts)
         sparse = [
             *_experts(hidden, ffn, experts=experts, chosen=chosen, bias=bias),
@@ -404,7 +408,7 @@ def _llama_4_experts(read: ModelConfig, hidden: int, layers: int) -> _FeedForwar
     if listed is None:
         step = read.count("interleave_moe_layer_step")
         listed = list(range(step - 1, layers, step))
-    sparse_layers = frozenset(listed)
+    sparse_layers = frozenset(listed) & frozenset(range(layers))
     dense = _mlp(hidden, read.count("intermediate_size_mlp")) if len(sparse_layers) < layers else []
     sparse = [
         *_experts(hidden, ffn, experts=experts, chosen=chosen),
@@ -461,14 +465,16 @@ def _falcon(read: ModelConfig) -> Architecture:
     query = read.count("num_attention_heads")
     bias = read.flag("bias")
     newer = read.flag("new_decoder_architecture")
+    key_value = query
     if newer:
-        key_value = read.count("num_kv_heads", default=query, most=query)
-    else:
-        key_value = 1 if read.flag("multi_query") else query
+        key_value = read.count("num_kv_heads", default=query)
+    elif read.flag("multi_query"):
+        key_value = 1
     if newer or read.flag("parallel_attn"):
         norms = 2 if read.count("num_ln_in_parallel_attn", default=2 if newer else 1, most=2) == 2 else 1
     else:
         norms = 2
+    _check_sharing(read, query, key_value, "num_kv_heads")
     heads = _Heads(query, key_value, _head_size(read, hidden, query, "num_attention_heads"))
     stack = _Stack(
         hidden=hidden,
@@ -491,7 +497,8 @@ def _dbrx(read: ModelConfig) -> Architecture:
     query = read.count("n_heads")
     attention, forward = read.block("attn_config"), read.block("ffn_config")
     size = _head_size(read, hidden, query, "n_heads")
-    heads = _Heads(query, attention.count("kv_n_heads", most=query), size)
+    heads = _Heads(query, attention.count("kv_n_heads"), size)
+    _check_sharing(attention, query, heads.key_value, "kv_n_heads")
     experts = forward.count("moe_num_experts")
     sparse = _experts(
         hidden,
@@ -675,7 +682,7 @@ _FAMILIES: dict[str, Callable[[ModelConfig], Architecture]] = {
         outer_bias=_ATTENTION_BIAS,
         kv_heads_default=True,
         whole_norms=_YES,
-        forward=_experts_everywhere(),
+        forward=_experts_everywhere(key="num_experts"),
     ).build,
     "gpt_oss": _Family(
         inner_bias=_Trait("attention_bias", True),

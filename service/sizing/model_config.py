@@ -35,6 +35,11 @@ class ModelConfig:
         if found not in self._faults:
             self._faults.append(found)
 
+    def conflict(self, key: str, code: str, detail: str) -> None:
+        """Note that values do not fit each other, which says something only if each of them could be read."""
+        if not self._faults:
+            self.fault(key, code, detail)
+
     def states(self, key: str) -> bool:
         """Return whether the key is there, with a value."""
         return self._body.get(key) is not None
@@ -102,9 +107,11 @@ class ModelConfig:
         value = self._body.get(key)
         if value is None:
             return None
-        if not isinstance(value, list) or not all(type(each) is int and 0 <= each < layers for each in value):
-            self.fault(key, "not_layers", f"{key} lists layers by number, from 0 to {layers - 1}.")
+        if not isinstance(value, list) or not all(type(each) is int for each in value):
+            self.fault(key, "not_layers", f"{key} lists layers by number, from 0 on.")
             return []
+        if not all(0 <= each < layers for each in value):
+            self.conflict(key, "not_layers", f"{key} lists layers by number, from 0 to {layers - 1}.")
         return value
 
     def block(self, key: str) -> "ModelConfig":

@@ -13,7 +13,7 @@ References:
 def difference_bytes(
     *, state_bytes: float, compression_factor: float, differential_fraction: float, extra_bytes: float
 ) -> float:
-    """Return what a save between two full ones writes. [B]
+    """Return what a save between two full ones writes: at least a byte. [B]
 
     Args:
         state_bytes: The parameters' state, plain. [B]
@@ -21,7 +21,7 @@ def difference_bytes(
         differential_fraction: What changed since the save before.
         extra_bytes: What every save holds anew: data-loader and random-number state. [B]
     """
-    return state_bytes * compression_factor * differential_fraction + extra_bytes
+    return max(state_bytes * compression_factor * differential_fraction + extra_bytes, 1.0)
 
 
 def mean_save_bytes(*, checkpoint_bytes: float, difference_bytes: float, full_every: int) -> float:

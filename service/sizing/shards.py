@@ -72,8 +72,8 @@ def _by_layout(
             SizingWarning(
                 code=WarningCode.FEW_NODES_WRITE,
                 pointer="#/cluster/parallelism/replicas_written",
-                message=f"Only {placement.writing_nodes} of {nodes} nodes write, so each of them has to write more than "
-                "the bandwidth over all nodes, and a benchmark that writes from all is easier than a save: look at "
+                message=f"Only {placement.writing_nodes} of {nodes} nodes write, so each of them has to write more "
+                "than the bandwidth over all nodes, and a benchmark that writes from all is easier than a save: look at "
                 "write.largest_node_gb_per_second, or let replicas_written be spread.",
             )
         )

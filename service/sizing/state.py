@@ -188,7 +188,7 @@ def saved(spec: ScenarioSpec) -> tuple[ModelState, Saved]:
             differential_fraction=model.differential_fraction,
             extra_bytes=extra,
         )
-        difference = float(max(round(difference), 1))
+        difference = float(round(difference))
         longest = saves.longest_chain_bytes(
             checkpoint_bytes=full, difference_bytes=difference, full_every=model.full_every
         )

@@ -1,5 +1,6 @@
 """A scenario with a parallel layout: what of its answer the layout moves, and what is refused."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -254,7 +255,7 @@ def _faults(body: Body) -> list[Fault]:
     with pytest.raises(ValidationError) as refused:
         ScenarioSpec.model_validate(body)
     return [
-        fault._replace(pointer="".join(f"/{part}" for part in error["loc"]) + fault.pointer)
+        replace(fault, pointer="".join(f"/{part}" for part in error["loc"]) + fault.pointer)
         for error in refused.value.errors()
         for fault in error["ctx"]["faults"]
     ]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from pydantic import ValidationError
 
 from service.sizing import presets
+from service.sizing.size import size
 from service.sizing.spec import ClusterSpec, IntervalRule, SaveMode, ScenarioSpec
 from tests.sizing.scenarios import Body, article, bodies
 
@@ -169,6 +170,13 @@ BOUNDS: list[tuple[str, str, float, float]] = [
     ("model", "bytes_per_parameter", 0.01, 64),
     ("model", "extra_bytes", 0, 10**15),
     ("model", "reduction_factor", 1e-4, 1),
+    ("model", "adapter_parameters", 1, 10**14),
+    ("model", "lora_rank", 1, 10**6),
+    ("model", "extra_bytes_per_rank", 0, 10**8),
+    ("model", "compression_factor", 1e-4, 1),
+    ("model", "deduplication_factor", 1e-4, 1),
+    ("model", "differential_fraction", 1e-4, 1),
+    ("model", "full_every", 2, 1000),
     ("cluster", "gpus", 1, 10**7),
     ("cluster", "gpus_per_node", 1, 1024),
     ("cluster", "host_memory_bytes_per_node", 1, 10**15),
@@ -206,7 +214,8 @@ BOUNDS: list[tuple[str, str, float, float]] = [
 WHOLE = {
     "parameters", "extra_bytes", "gpus", "gpus_per_node", "host_memory_bytes_per_node", "writers",
     "files_per_writer", "largest_shard_bytes", "observed_failures", "observed_gpus", "mtbf_gpus",
-    "staging_buffers", "hot_copies", "cold_copies",
+    "staging_buffers", "hot_copies", "cold_copies", "adapter_parameters", "lora_rank", "extra_bytes_per_rank",
+    "full_every",
 }  # fmt: skip
 
 
@@ -223,6 +232,11 @@ def _body(block: str, field: str, value: object) -> Body:
         ("save", "staging"): {"mode": "async", "blocking_seconds": 5},
         ("save", ""): {"mode": "sync"},
         ("interval", ""): {"rule": "fixed"},
+        ("model", "adapter"): {"parameters": 1, "recipe": "lora_adam"},
+        ("model", "lora"): {"preset": "llama-2-7b", "recipe": "lora_adam"},
+        ("model", "differential"): {"parameters": 1, "full_every": 2},
+        ("model", "full_every"): {"parameters": 1, "differential_fraction": 0.5},
+        ("model", "parameters"): {},
         ("model", ""): {"parameters": 1},
         ("restart", "seconds"): {},
         ("restart", ""): {**PARTS, "load_seconds": 5},
@@ -316,7 +330,8 @@ def test_null_for_a_default_is_the_default() -> None:
             shards={"skew": None},
         )
     )
-    assert (spec.model.bytes_per_parameter, spec.interval.rule) == (14.0, IntervalRule.EXACT)
+    assert (spec.model.bytes_per_parameter, spec.interval.rule) == (None, IntervalRule.EXACT)
+    assert size(spec).model.bytes_per_parameter == 14.0
 
 
 @pytest.mark.parametrize("block", list(ScenarioSpec.model_fields))
@@ -356,9 +371,9 @@ def test_the_defaults_are_those_of_the_contract() -> None:
             "retention": {},
         }
     )
-    assert spec.model.bytes_per_parameter == 14
+    assert size(spec).model.bytes_per_parameter == 14
     assert spec.model.extra_bytes == 0
-    assert spec.model.reduction_factor == 1
+    assert size(spec).checkpoint.bytes == 14
     assert spec.cluster.gpus_per_node == 8
     assert spec.shards.files_per_writer == 1
     assert spec.interval.rule is IntervalRule.EXACT

@@ -146,7 +146,7 @@ def _explain_differences(lines: Lines, job: Facts) -> None:
         "#/checkpoint/difference_bytes",
         "difference_bytes",
         {**state, "differential_fraction": model.differential_fraction},
-        "Every difference is as large, and at least a byte.",
+        "Every difference is as large.",
     )
     chain = {
         "checkpoint_bytes": block.bytes,

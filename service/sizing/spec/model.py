@@ -19,6 +19,8 @@ from service.wire import WHOLE, Absent, Flag, Incoming
 DEFAULT_BYTES_PER_PARAMETER = 14.0
 """Adam in mixed precision with the bf16 weights, as in the articles. [B]"""
 
+MOST_PARAMETERS = 10**14
+
 CONFIG_MOST_CHARACTERS = 65_536
 CONFIG_MOST_LEVELS = 16
 
@@ -43,7 +45,7 @@ class ModelSpec(Incoming):
     """A model of `GET /v1/presets/models`, in place of `parameters`."""
     config: dict[str, Any] | Absent = None
     """The body of the model's Hugging Face `config.json`, in place of `parameters`; other keys are kept."""
-    parameters: Annotated[int, Field(strict=True, ge=1, le=10**14), WHOLE] | Absent = None
+    parameters: Annotated[int, Field(strict=True, ge=1, le=MOST_PARAMETERS), WHOLE] | Absent = None
     """All stored parameters; for a mixture of experts all experts, not the active ones."""
     bytes_per_parameter: (
         Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.01, le=64)] | Absent
@@ -54,7 +56,7 @@ class ModelSpec(Incoming):
     """What a checkpoint holds, as one of `GET /v1/presets/recipes`, in place of `bytes_per_parameter`."""
     ema_copy: Flag | Absent = None
     """Whether an fp32 moving average of the weights is saved beside the recipe's state."""
-    adapter_parameters: Annotated[int, Field(strict=True, ge=1, le=10**14), WHOLE] | Absent = None
+    adapter_parameters: Annotated[int, Field(strict=True, ge=1, le=MOST_PARAMETERS), WHOLE] | Absent = None
     """Parameters of the adapter, for a recipe that saves it alone."""
     lora_rank: Annotated[int, Field(strict=True, ge=1, le=1_000_000), WHOLE] | Absent = None
     """Rank of low-rank adapters, in place of `adapter_parameters`; they are counted from the model's shape."""
@@ -170,6 +172,12 @@ class ModelSpec(Incoming):
             for target in lacking:
                 has = ", ".join(each for each in LoraTarget if each in shape.matrix_sides)
                 yield Fault("/lora_targets", "unknown_part", f"This model has no {target}; it has {has}.")
+            if not lacking and (self.adapters or 0) > MOST_PARAMETERS:
+                yield Fault(
+                    "/lora_rank",
+                    "too_large",
+                    f"Adapters of this rank have {self.adapters:.3g} parameters; {MOST_PARAMETERS:.0e} are the most.",
+                )
 
     def _of_the_factors(self) -> Iterable[Fault]:
         given = [name for name in _FACTORS[:3] if getattr(self, name) is not None]
