@@ -53,6 +53,14 @@ class Placement(NamedTuple):
         return max(self.written)
 
     @property
+    def mean_shard_bytes(self) -> float:
+        """What a writer writes on average. [B]"""
+        return (
+            math.fsum(each * run.ranks for each, run in zip(self.written, self.runs, strict=True))
+            / self.writers
+        )
+
+    @property
     def read_bytes(self) -> float:
         """What all ranks together read at a load. [B]"""
         return math.fsum(each * run.ranks for each, run in zip(self.read, self.runs, strict=True))

@@ -73,7 +73,7 @@ def _by_layout(
                 code=WarningCode.FEW_NODES_WRITE,
                 pointer="#/cluster/parallelism/replicas_written",
                 message=f"Only {placement.writing_nodes} of {nodes} nodes write, so each of them has to write more "
-                "than the bandwidth over all nodes, and a benchmark that writes from all is easier than a save: look at "
+                "than the bandwidth over all nodes, and a benchmark that writes from all is easier than a save: see "
                 "write.largest_node_gb_per_second, or let replicas_written be spread.",
             )
         )
@@ -85,9 +85,7 @@ def _by_layout(
     return Shards(
         checkpoint_bytes=placement.bytes,
         writers=placement.writers,
-        skew=checkpoint.skew_of_largest(
-            largest_shard_bytes=largest, checkpoint_bytes=placement.bytes, writers=placement.writers
-        ),
+        skew=largest / placement.mean_shard_bytes,
         largest_shard_bytes=largest,
         node_share_bytes=node,
         read_amplification=amplification,

@@ -94,10 +94,9 @@ def _assert_points_into_the_spec(pointer: str) -> None:
     root, block, *rest = pointer.split("/")
     assert root == "#"
     model: Any = ScenarioSpec.model_fields[block].annotation
-    if rest:
-        (name,) = rest
+    for name in rest:
         inner = next(arm for arm in getattr(model, "__args__", (model,)) if hasattr(arm, "model_fields"))
-        assert name in inner.model_fields
+        model = inner.model_fields[name].annotation
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)

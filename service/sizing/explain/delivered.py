@@ -4,6 +4,8 @@ from service.sizing.explain.contents import kept_as
 from service.sizing.explain.lines import EXPONENTIAL, Facts, Lines
 from service.sizing.explain.outcome import explain_cost, explain_goodput
 from service.sizing.explain.saving import explain_interval, explain_transfer
+from service.sizing.formulas import REGISTER
+from service.sizing.spec import IntervalRule
 
 
 def explain_delivered(lines: Lines, job: Facts) -> None:
@@ -26,6 +28,11 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
             {"blocking_seconds": blocking_seconds, "mtbf_seconds": job.mtbf_seconds},
             EXPONENTIAL,
         )
+        if not job.is_async and block.write is not None and spec.interval.rule is not IntervalRule.FIXED:
+            # The interval that leaves no time to train is in no answer, and space fills at its pace all the same.
+            interval_seconds = REGISTER[f"{spec.interval.rule}_interval"].function(
+                blocking_seconds=blocking_seconds, mtbf_seconds=job.mtbf_seconds
+            )
     if block.interval is not None and block.blocking is not None:
         interval_seconds = block.interval.seconds
         stall_is_delivered = block.write is not None and not job.is_async

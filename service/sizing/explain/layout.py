@@ -100,12 +100,14 @@ def writing_ranks(placement: Placement) -> dict[str, float]:
 def explain_placed_shards(lines: Lines, job: Facts, placement: Placement) -> None:
     """Explain the writers of a layout, and how unevenly they share a checkpoint."""
     says = rule_says(placement)
-    mean = job.sizing.checkpoint.bytes / job.sizing.checkpoint.writers
     lines.add("#/checkpoint/largest_shard_bytes", "rank_bytes", largest_shard_inputs(placement), says)
     lines.add(
         "#/checkpoint/skew",
         "ratio",
-        {"largest_shard_bytes": placement.largest_shard_bytes, "mean_shard_bytes": mean},
+        {
+            "largest_shard_bytes": placement.largest_shard_bytes,
+            "mean_shard_bytes": placement.mean_shard_bytes,
+        },
         says,
     )
     lines.add(
