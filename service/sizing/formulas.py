@@ -155,9 +155,8 @@ REGISTER = {
         ),
         Formula(
             "counted",
-            "layers_1 * parameters_per_layer_1 + layers_2 * parameters_per_layer_2 + parameters_outside_layers, as far "
-            "as the model has such",
-            "The model's shape",
+            "layers_1 * parameters_per_layer_1 + layers_2 * parameters_per_layer_2 + parameters_outside_layers",
+            "The model's shape; a term that the model does not have is left out",
             counted,
         ),
         Formula(

@@ -5,7 +5,7 @@ from starlette.testclient import TestClient
 
 from tests.api.asking import SYNC, Json, changed, nulls, places, problem, without
 
-LISTS = ("models", "failure-records", "gpus")
+LISTS = ("models", "recipes", "failure-records", "gpus")
 
 
 def _items(client: TestClient, name: str) -> list[Json]:
@@ -29,6 +29,23 @@ def test_every_model_can_be_named_by_a_spec(stateless: TestClient) -> None:
         assert answer.json()["checkpoint"]["bytes"] == pytest.approx(item["parameters"] * 14)
 
 
+def test_every_models_shape_can_be_posted_as_a_config(stateless: TestClient) -> None:
+    for item in _items(stateless, "models"):
+        answer = stateless.post("/v1/sizings", json={**SYNC, "model": {"config": item["config"]}})
+        model = answer.json()["model"]
+        assert model["parameters"] == item["parameters"]
+        assert model["active_parameters"] == item["active_parameters"]
+
+
+def test_every_recipe_can_be_named_by_a_spec_and_is_itemised(stateless: TestClient) -> None:
+    for item in _items(stateless, "recipes"):
+        adapter = {"lora_rank": 8} if any(each["of"] == "adapter" for each in item["items"]) else {}
+        spec = {**SYNC, "model": {"preset": "llama-3-8b", "recipe": item["name"], **adapter}}
+        model = stateless.post("/v1/sizings", json=spec).json()["model"]
+        assert [each["name"] for each in model["items"]] == [each["name"] for each in item["items"]]
+        assert sum(each["bytes"] for each in model["items"]) == model["state_bytes"]
+
+
 def test_every_failure_record_can_be_named_by_a_spec(stateless: TestClient) -> None:
     for item in _items(stateless, "failure-records"):
         spec = {**SYNC, "failures": {"preset": item["name"]}, "interval": {"rule": "exact"}}
@@ -48,7 +65,9 @@ def test_every_gpu_can_be_named_by_a_spec_and_prices_it(stateless: TestClient) -
 
 
 @pytest.mark.parametrize(
-    "pointer", ["#/model/preset", "#/failures/preset", "#/cluster/gpu_preset"], ids=lambda text: text[2:]
+    "pointer",
+    ["#/model/preset", "#/model/recipe", "#/failures/preset", "#/cluster/gpu_preset"],
+    ids=lambda text: text[2:],
 )
 def test_an_unknown_preset_is_refused_where_it_stands(stateless: TestClient, pointer: str) -> None:
     block = pointer.split("/")[1]
