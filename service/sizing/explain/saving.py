@@ -124,7 +124,9 @@ def explain_write(lines: Lines, job: Facts) -> None:
         "#/write/largest_shard_gb_per_second",
         "shard_bandwidth",
         {
-            "largest_shard_bytes": total["checkpoint_bytes"] / sizing.checkpoint.writers * job.skew,
+            "largest_shard_bytes": job.placement.largest_shard_bytes
+            if job.placement is not None
+            else total["checkpoint_bytes"] / sizing.checkpoint.writers * job.skew,
             "window_seconds": window,
         },
         job.even,
