@@ -139,6 +139,16 @@ def test_a_block_is_the_shard_rounded_up_to_whole_transfers(shard: int, block: i
     assert benchmarks.blocks_for(shard) == Blocks(block, transfer)
 
 
+def test_where_few_nodes_write_a_test_from_all_says_so() -> None:
+    def notes(**layout: object) -> str:
+        hybrid = {"zero_stage": 3, "shard_group": 8, **layout}
+        body = changed(ARTICLE, model={"preset": "llama-3-8b"}, cluster={"gpus": 32, "parallelism": hybrid})
+        return " ".join(note for test in planned(body).tests for note in test.notes)
+
+    assert "Only 1 of 4 nodes write in this layout" in notes()
+    assert "nodes write in this layout" not in notes(replicas_written="spread")
+
+
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_run_that_reaches_a_figure_gets_the_verdict_that_the_plan_promises(name: str, cut: bool) -> None:
