@@ -17,6 +17,7 @@ References:
 """
 
 import math
+from collections import deque
 from collections.abc import Iterator
 from enum import StrEnum
 from itertools import pairwise
@@ -375,17 +376,18 @@ def _benchmark_misfits(layout: Layout) -> Iterator[tuple[str, str]]:
 def stages(layout: Layout, architecture: Architecture, state: StateBytes) -> list[Stage]:
     """Return what each pipeline stage holds, in order."""
     found = []
-    depth = 0
     last = layout.pipeline - 1
+    waiting = deque((run.depth, run.parts) for run in architecture.layers)
     for stage, layers in enumerate(layout.layers_per_stage):
         runs: list[tuple[int, tuple[Part, ...]]] = [(1, architecture.embedding)] if stage == 0 else []
-        start, at = depth, 0
-        depth += layers
-        for run in architecture.layers:
-            inside = min(at + run.depth, depth) - max(at, start)
-            if inside > 0:
-                runs.append((inside, run.parts))
-            at += run.depth
+        wanted = layers
+        while wanted:
+            depth, parts = waiting.popleft()
+            taken = min(depth, wanted)
+            runs.append((taken, parts))
+            wanted -= taken
+            if depth > taken:
+                waiting.appendleft((depth - taken, parts))
         if stage == last:
             runs.append((1, architecture.head))
         tied: tuple[Part, ...] = ()

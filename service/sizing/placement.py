@@ -117,7 +117,7 @@ def placed(spec: ScenarioSpec, distinct_bytes: float) -> Placement:
         distinct_bytes: The checkpoint without second copies. [B]
 
     Raises:
-        Unsatisfiable: The copies are more than this service can count.
+        Unsatisfiable: What is written or read is more than this service can count.
     """
     layout, shape = spec.layout, spec.architecture
     assert layout is not None  # noqa: S101 - the caller asks first, and the spec refuses a layout without a shape
@@ -132,6 +132,15 @@ def placed(spec: ScenarioSpec, distinct_bytes: float) -> Placement:
                 "too_large",
                 f"All copies together take more than {INT64_MAX} bytes (9.2 EB), which is beyond this service: write "
                 "them once.",
+            )
+        )
+    if found.read_bytes > INT64_MAX:
+        raise Unsatisfiable(
+            Fault(
+                "#/cluster/parallelism/zero_stage",
+                "too_large",
+                f"All ranks together hold, and load, more than {INT64_MAX} bytes (9.2 EB), beyond this service: "
+                "shard the state, so that fewer data-parallel ranks hold the same.",
             )
         )
     return found

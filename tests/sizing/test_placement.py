@@ -56,7 +56,8 @@ def test_the_405b_of_mlperf_storage(rule: str, skew: float) -> None:
 def test_the_8b_and_the_70b_of_mlperf_storage() -> None:
     small = _sized({"preset": "llama-3-8b"}, gpus=8, zero_stage=3)
     assert small.checkpoint.bytes == pytest.approx(112.4e9, rel=1e-3)
-    assert (small.checkpoint.writers, small.checkpoint.skew) == (8, pytest.approx(1.0))
+    assert small.checkpoint.writers == 8
+    assert small.checkpoint.skew == pytest.approx(1.0)
     large = _sized(_llama(), gpus=64, tensor=8, zero_stage=3)
     assert large.checkpoint.bytes == pytest.approx(978.4e9, rel=1e-3)
     assert large.checkpoint.writers == 64
@@ -109,7 +110,7 @@ def test_the_target_of_the_slowest_writer_says_what_it_has_to_write() -> None:
 
 
 def test_where_few_nodes_write_it_is_said() -> None:
-    hybrid = {"zero_stage": 3, "shard_group": 64, "tensor": 1}
+    hybrid: Body = {"zero_stage": 3, "shard_group": 64, "tensor": 1}
     sizing = _sized(**hybrid)
     assert sizing.layout is not None
     assert (sizing.layout.writing_nodes, sizing.checkpoint.writers) == (8, 64)
@@ -328,15 +329,68 @@ def test_what_contradicts_a_layout_is_refused(model: Body, layout: Body, pointer
     assert [fault.pointer for fault in _faults(body)] == [f"/cluster/parallelism{pointer}"]
 
 
-def test_copies_beyond_counting_are_refused() -> None:
-    layout = {"zero_stage": 0, "replicas_written": "all"}
+@pytest.mark.parametrize(("copies", "field"), [("all", "replicas_written"), ("once", "zero_stage")])
+def test_copies_beyond_counting_are_refused(copies: str, field: str) -> None:
+    layout = {"zero_stage": 0, "replicas_written": copies}
     spec = ScenarioSpec.model_validate(
         article(model=LLAMA_405B, cluster={"gpus": 10_000_000, "parallelism": layout})
     )
     with pytest.raises(Unsatisfiable) as refused:
         size(spec)
     (fault,) = refused.value.faults
-    assert (fault.pointer, fault.code) == ("#/cluster/parallelism/replicas_written", "too_large")
+    assert (fault.pointer, fault.code) == (f"#/cluster/parallelism/{field}", "too_large")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tensor", 0),
+        ("tensor", 10**7 + 1),
+        ("pipeline", 1025),
+        ("data", 0),
+        ("expert", 0),
+        ("expert_tensor", 0),
+        ("zero_stage", 4),
+        ("zero_stage", -1),
+        ("shard_group", 0),
+        ("weight_bytes_per_parameter", -0.1),
+        ("weight_bytes_per_parameter", 64.1),
+        ("layers_per_stage", []),
+        ("layers_per_stage", [-1]),
+        ("rule", "fsdp"),
+        ("replicas_written", "twice"),
+        ("pipeline_split", "even"),
+    ],
+)
+def test_what_is_out_of_bounds_is_refused(name: str, value: object) -> None:
+    with pytest.raises(ValidationError) as refused:
+        ScenarioSpec.model_validate(article(cluster={"gpus": 8, "parallelism": {name: value}}))
+    assert refused.value.errors()[0]["loc"][:3] == ("cluster", "parallelism", name)
+
+
+def test_a_thousand_unlike_stages_are_sized() -> None:
+    layers = 1024
+    alternating = {
+        "config": {
+            "model_type": "qwen3_moe",
+            "hidden_size": 64,
+            "intermediate_size": 128,
+            "moe_intermediate_size": 32,
+            "num_hidden_layers": layers,
+            "num_attention_heads": 8,
+            "num_key_value_heads": 8,
+            "head_dim": 8,
+            "num_experts": 8,
+            "num_experts_per_tok": 2,
+            "decoder_sparse_step": 2,
+            "mlp_only_layers": [],
+            "vocab_size": 1024,
+            "tie_word_embeddings": False,
+        }
+    }
+    sizing = _sized(alternating, gpus=8 * layers, pipeline=layers, expert=4)
+    assert sizing.layout is not None
+    assert sum(each.ranks for each in sizing.layout.ranks) == 8 * layers
 
 
 # What holds for any scenario with a layout.

@@ -10,6 +10,8 @@ from service.sizing.layout import Layout, LayoutRule, PipelineSplit, ReplicasWri
 from service.sizing.spec.fields import Count, refuse
 from service.wire import WHOLE, Absent, Incoming
 
+MOST_STAGES = 1024
+
 
 class ParallelismSpec(Incoming):
     """How a job is cut over its GPUs; it says who writes what, in place of `shards`. The model needs a shape for it.
@@ -20,7 +22,7 @@ class ParallelismSpec(Incoming):
 
     tensor: Count = 1
     """Ranks that divide each matrix. They must divide the attention heads, key-value heads and vocabulary."""
-    pipeline: Count = 1
+    pipeline: Annotated[int, Field(strict=True, ge=1, le=MOST_STAGES), WHOLE] = 1
     """Stages that divide the layers."""
     data: Count | Absent = None
     """Ranks that hold the same parameters; without it what `tensor` and `pipeline` leave of the GPUs."""
@@ -48,7 +50,7 @@ class ParallelismSpec(Incoming):
     layers_per_stage: (
         Annotated[
             list[Annotated[int, Field(strict=True, ge=0, le=10_000), WHOLE]],
-            Field(min_length=1, max_length=10_000),
+            Field(min_length=1, max_length=MOST_STAGES),
         ]
         | Absent
     ) = None
