@@ -173,7 +173,7 @@ REGISTER = {
         ),
         Formula("failures_per_day", "86400 / mtbf_seconds", DEFINITION, failures.failures_per_day),
         Formula(
-            "per_1000_node_days",
+            "rate_by_node",
             "1000 * 86400 / mtbf_seconds / nodes",
             KOKOLIS,
             lambda **inputs: 1000.0 * failures.failures_per_node_day(**inputs),

@@ -53,7 +53,7 @@ def explain_failures(lines: Lines, job: Facts) -> None:
         )
     _explain_nodes(lines, given, job)
     lines.add("#/failures/failures_per_day", "failures_per_day", mtbf)
-    lines.add("#/failures/per_1000_node_days", "per_1000_node_days", {**mtbf, **nodes})
+    lines.add("#/failures/per_1000_node_days", "rate_by_node", {**mtbf, **nodes})
 
 
 def _explain_settled(lines: Lines, job: Facts, pointer: str, counted: str, source: str | None) -> None:
