@@ -44,7 +44,7 @@ class Failures(Outgoing):
     mtbf_seconds: float
     """Mean time between unexpected interruptions of the whole job. [s]"""
     mtbf_is_lower_bound: bool
-    """Whether that is only what it is at least, because none was observed."""
+    """Whether that is only what it is at least, because none was observed; every figure is then for that bound."""
     mtbf_low_seconds: float | Absent = None
     """Lower end of its confidence interval; absent where the mean was not observed. [s]"""
     mtbf_high_seconds: float | Absent = None

@@ -14,7 +14,7 @@ def explain_failures(lines: Lines, job: Facts) -> None:
     given, block = job.spec.failures, job.sizing.failures
     nodes = {"nodes": job.sizing.checkpoint.nodes}
     counted = (
-        f" Counted: {block.counts}{'' if block.counts.endswith('.') else '.'}"
+        f" Counted: {block.counts.removesuffix('.')}."
         if block.counts is not None
         else " What is counted as a failure is not said."
     )
