@@ -281,7 +281,9 @@ def _write(job: Job, interval_seconds: float, blocking_seconds: float) -> tuple[
             required_gb_per_second=required,
             minimum_gb_per_second=minimum,
             strict_minimum_gb_per_second=strict,
-            per_node_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.nodes),
+            per_node_gb_per_second=bandwidth.share(
+                total_gb_per_second=required, holders=min(job.nodes, job.writers)
+            ),
             per_writer_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.writers),
             largest_shard_gb_per_second=bandwidth.shard_bandwidth(
                 largest_shard_bytes=job.largest_shard_bytes, window_seconds=window

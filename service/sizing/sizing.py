@@ -143,7 +143,7 @@ class Write(Outgoing):
     strict_minimum_gb_per_second: float | Absent = None
     """Async: below this a save waits for the one before it. [10^9 B/s]"""
     per_node_gb_per_second: float
-    """The required bandwidth over the nodes. [10^9 B/s]"""
+    """The required bandwidth over the nodes that have a writer. [10^9 B/s]"""
     per_writer_gb_per_second: float
     """The required bandwidth over the writers. [10^9 B/s]"""
     largest_shard_gb_per_second: float
