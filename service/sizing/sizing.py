@@ -50,7 +50,7 @@ class Failures(Outgoing):
     mtbf_high_seconds: float | Absent = None
     """Upper end; also absent where no failure was observed, since there is none then. [s]"""
     confidence_fraction: float | Absent = None
-    """The probability that the interval covers the true mean; of a lower bound, that it lies below it."""
+    """The probability that the interval covers the true mean; of a lower bound, that the true mean lies above it."""
     settled_mtbf_seconds: float | Absent = None
     """The mean time once the first weeks are over; absent without a factor for them. [s]"""
     node_mtbf_seconds: float | Absent = None
