@@ -107,22 +107,28 @@ def _interval(spec: ScenarioSpec, sizing: Sizing) -> ChecklistItem:
         return _open(
             ChecklistId.INTERVAL,
             f"The failure rate is that of the preset {spec.failures.preset}, not your own: count your failures, and "
-            "give observed_failures, observed_hours and observed_gpus.",
+            "give observed_failures, observed_hours and observed_gpus." + _counted(sizing),
             pointers=["#/failures/preset"],
         )
     if spec.interval.rule is IntervalRule.FIXED:
         return _open(
             ChecklistId.INTERVAL,
             f"The interval is fixed at {sentences.number(sizing.interval.seconds)} s; by the failures that are "
-            f"stated the best one is {exact}: take it from them with the rule exact.",
+            f"stated the best one is {exact}: take it from them with the rule exact.{_counted(sizing)}",
             pointers=["#/interval"],
         )
     return _stated(
         ChecklistId.INTERVAL,
         f"The interval of {sentences.number(sizing.interval.seconds)} s follows by the rule {spec.interval.rule} from "
-        "the failures that are stated.",
+        f"the failures that are stated.{_counted(sizing)}",
         "#/failures",
     )
+
+
+def _counted(sizing: Sizing) -> str:
+    """Return the sentence that says what the failures count, where anybody said."""
+    counts = sizing.failures.counts
+    return f" Counted: {counts.removesuffix('.')}." if counts is not None else ""
 
 
 def _stall_budget(spec: ScenarioSpec, sizing: Sizing) -> ChecklistItem:

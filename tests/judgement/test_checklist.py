@@ -244,6 +244,14 @@ def test_a_size_that_is_not_as_assumed_is_measured_all_the_same() -> None:
             OPEN,
             "preset llama-3-405b, not your own",
         ),
+        (
+            {
+                "interval": {"rule": "exact"},
+                "failures": {"mtbf_hours": 3, "counts": "Jobs that exit by signal."},
+            },
+            STATED,
+            "from the failures that are stated. Counted: Jobs that exit by signal.",
+        ),
     ],
 )
 def test_an_interval_is_your_own_where_your_failures_make_it(
