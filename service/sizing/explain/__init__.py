@@ -11,7 +11,12 @@ from service.sizing.explain.contents import (
     explain_read_bytes,
 )
 from service.sizing.explain.delivered import explain_delivered
-from service.sizing.explain.interruptions import explain_failures, explain_restart
+from service.sizing.explain.interruptions import (
+    explain_failures,
+    explain_planned,
+    explain_restart,
+    explain_uncertainty,
+)
 from service.sizing.explain.layout import explain_layout, explain_read_amplification
 from service.sizing.explain.lines import EVEN, LAST_NODE_FULL, Facts, Lines
 from service.sizing.explain.model import explain_model
@@ -93,6 +98,8 @@ def explain(sized: Job, sizing: Sizing) -> list[Explanation]:
         sizing.restart.seconds,
         sizing.write.durable_lag_seconds or 0.0,
     )
+    explain_uncertainty(lines, job)
+    explain_planned(lines, job)
     if sizing.cost is not None:
         explain_cost(lines, job, "#", sizing.cost, sizing.goodput, sizing.interval, sizing.blocking.seconds)
     explain_targets(lines, job)

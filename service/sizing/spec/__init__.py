@@ -5,7 +5,7 @@ contradicts itself; `ScenarioSpec` refuses what needs two blocks to see.
 """
 
 from service.sizing.spec.cluster import ClusterSpec, ShardsSpec
-from service.sizing.spec.failures import FailuresSpec
+from service.sizing.spec.failures import FailingComponent, FailuresSpec
 from service.sizing.spec.model import DEFAULT_BYTES_PER_PARAMETER, LoraTarget, ModelSpec
 from service.sizing.spec.parallelism import ParallelismSpec
 from service.sizing.spec.restart import RestartSpec, RestoreSpec
@@ -17,6 +17,7 @@ __all__ = [
     "DEFAULT_BYTES_PER_PARAMETER",
     "DEFAULT_HEADROOM",
     "ClusterSpec",
+    "FailingComponent",
     "FailuresSpec",
     "IntervalRule",
     "IntervalSpec",
