@@ -6,7 +6,7 @@ from typing import Any
 from service.parsers.measurement import CACHE_MULTIPLE
 from service.parsers.run import Condition
 from service.planning import amounts, commands
-from service.planning.case import REPETITIONS, STRIPE_COUNT, Case, proofs
+from service.planning.case import REPETITIONS, Case, benchmark_proofs
 from service.planning.commands import Blocks, Ranks
 from service.planning.planned import PlannedTest, ReadTrust, TestId
 from service.sizing.sizing import TargetId
@@ -52,7 +52,7 @@ def ior_write(case: Case) -> PlannedTest:
         **_shape(case.ranks, case.blocks),
         file_per_process=True,
         fsync=True,
-        stripe_count=STRIPE_COUNT,
+        stripe_count=case.stripe_count,
         commands=[
             case.site.command(
                 "Write, with fsync inside the time, and keep the files for the read.",
@@ -70,9 +70,8 @@ def ior_write(case: Case) -> PlannedTest:
         expected_seconds=case.write_seconds(written),
         bytes_written=written,
         peak_bytes=written,
-        proofs=proofs(
+        proofs=benchmark_proofs(
             case,
-            case.ranks.nodes,
             case.targets(
                 TargetId.WRITE_BANDWIDTH, TargetId.NODE_WRITE_BANDWIDTH, TargetId.SLOWEST_WRITER_SECONDS
             ),
@@ -113,9 +112,7 @@ def ior_read(case: Case) -> PlannedTest:
         steps.insert(0, site.command("Write more than the nodes' memory holds three times.", own))
     one_read = (blocks or case.blocks).rank_bytes * case.ranks.count
     written = one_read if blocks is not None else 0
-    required = (
-        case.sizing.read.required_gb_per_second * case.share(case.ranks.nodes) if case.sizing.read else 1.0
-    )
+    required = case.sizing.read.required_gb_per_second * case.benchmark_share if case.sizing.read else 1.0
     return PlannedTest(
         id=TestId.IOR_READ,
         title="IOR read",
@@ -124,15 +121,14 @@ def ior_read(case: Case) -> PlannedTest:
         **_shape(case.ranks, blocks or case.blocks),
         file_per_process=True,
         reordered=True,
-        stripe_count=STRIPE_COUNT,
+        stripe_count=case.stripe_count,
         commands=steps,
         expected_seconds=REPETITIONS * one_read / GB / required + case.write_seconds(written),
         bytes_written=written,
         peak_bytes=written + REPETITIONS * case.one_write_bytes,
         read_trust=trust,
-        proofs=proofs(
+        proofs=benchmark_proofs(
             case,
-            case.ranks.nodes,
             case.targets(TargetId.READ_BANDWIDTH, TargetId.NODE_READ_BANDWIDTH),
             flattered=not trust.trusted,
         ),
@@ -157,7 +153,7 @@ def _read_blocks(case: Case) -> Blocks | None:
         segments=-(-CACHE_MULTIPLE * memory // node_bytes),
     )
     moved_bytes = blocks.rank_bytes * case.ranks.count
-    read = case.sizing.read.required_gb_per_second * case.share(case.ranks.nodes)
+    read = case.sizing.read.required_gb_per_second * case.benchmark_share
     seconds = REPETITIONS * moved_bytes / GB / read + case.write_seconds(moved_bytes)
     usable_tb = case.spec.storage.usable_tb if case.spec.storage is not None else None
     usable_bytes = usable_tb * TB if usable_tb is not None else EXACT_INTEGER_MAX
@@ -225,7 +221,7 @@ def ior_write_under_read_load(case: Case) -> PlannedTest:
         **_shape(case.ranks, case.blocks),
         file_per_process=True,
         fsync=True,
-        stripe_count=STRIPE_COUNT,
+        stripe_count=case.stripe_count,
         commands=[
             site.command(
                 "Write what the load reads.",
@@ -259,7 +255,7 @@ def ior_write_under_read_load(case: Case) -> PlannedTest:
         expected_seconds=case.write_seconds(written),
         bytes_written=written,
         peak_bytes=2 * case.one_write_bytes,
-        proofs=proofs(case, case.ranks.nodes, case.targets(TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD)),
+        proofs=benchmark_proofs(case, case.targets(TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD)),
         conditions=[Condition.UNDER_READ_LOAD],
         result_file=result,
         post=case.post(result, [Condition.UNDER_READ_LOAD]),
@@ -288,7 +284,7 @@ def mdtest_create(case: Case) -> PlannedTest:
         repetitions=REPETITIONS,
         files_per_rank=files_per_rank,
         file_per_process=True,
-        stripe_count=STRIPE_COUNT,
+        stripe_count=case.stripe_count,
         commands=[
             case.site.command(
                 "Create and remove the files of a save.",
@@ -305,7 +301,7 @@ def mdtest_create(case: Case) -> PlannedTest:
         expected_seconds=2 * REPETITIONS * files_per_rank * case.ranks.count / target.value,
         bytes_written=0,
         peak_bytes=0,
-        proofs=proofs(case, case.ranks.nodes, [target]),
+        proofs=benchmark_proofs(case, [target]),
         conditions=[],
         result_file=result,
         post=case.post(result),
@@ -336,8 +332,9 @@ def _load_notes(case: Case) -> Iterator[str]:
             f"Every rank writes the largest shard, {checkpoint.largest_shard_bytes / even:.3g} times the mean one, so "
             "this is harder than a save; to pass it is more than enough."
         )
-    if case.ranks.per_node * checkpoint.nodes > checkpoint.writers:
+    if case.ranks.per_node * case.writing_nodes > checkpoint.writers:
         yield (
-            f"{case.ranks.per_node} ranks on every node are more than the {checkpoint.writers:,} writers over "
-            f"{checkpoint.nodes:,} nodes, since all nodes get as many."
+            f"The {checkpoint.writers:,} writers do not divide by {case.writing_nodes:,} nodes. Here every node gets "
+            f"{case.ranks.per_node} ranks, on all of them {case.ranks.per_node * case.writing_nodes:,}: a little more "
+            "than a save."
         )

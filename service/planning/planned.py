@@ -184,8 +184,13 @@ class TestPlan(Outgoing):
     """Of the tests that the script runs, together. [s]"""
     bytes_written: int
     """Likewise. [B]"""
+    script_peak_bytes: int
+    """Space that the script needs at one time. [B]"""
+    checkpointer_bytes_written: int
+    """Of the tests that your training job runs, together. [B]"""
     peak_bytes: int
-    """Space that the script needs. [B]"""
+    """Space that the whole plan needs at one time: the script, and after it the training job's tests one after the
+    other, where each is followed by the command that removes what no later one reads. [B]"""
     lustre: Command
     """What to do with the folder on Lustre, before anything is written to it."""
     tests: list[PlannedTest]
