@@ -286,7 +286,8 @@ def dcp_resharded_load(case: Case) -> PlannedTest:
     save_test = TestId.DCP_ASYNC_SAVE if case.is_async else TestId.DCP_SAVE
     again = [
         case.site.command(
-            f"Remove what was saved, and then save again by the calls of {save_test}, on {saved_ranks:,} rank{'s' if saved_ranks > 1 else ''}.",
+            f"Remove what was saved, and then save again by the calls of {save_test}, on {saved_ranks:,} "
+            f"rank{'s' if saved_ranks > 1 else ''}.",
             commands.remove(
                 *(Place(f"{saved}-{step}", of_checkpoints=True) for step in range(REPETITIONS + 1))
             ),
