@@ -138,8 +138,6 @@ def test_the_same_bytes_again_are_the_run_as_it_was_first_stored(
     assert told == first.json()
     for tags in ({}, {"storage_label": "a"}, {"conditions": ["idle", "idle"], "note": "first", "nodes": 2}):
         assert upload(client, made, IOR_JSON, **tags).content == first.content
-    unlabelled = upload(client, store(client, "other"), IOR_JSON).json()
-    assert "notice" not in unlabelled
     assert [again.headers[name] for name in ("location", "etag")] == [
         first.headers[name] for name in ("location", "etag")
     ]

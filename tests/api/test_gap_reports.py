@@ -104,8 +104,8 @@ def test_runs_without_a_label_are_a_storage_of_their_own(client: TestClient) -> 
 
 def test_runs_without_a_label_are_chosen_by_an_empty_one(client: TestClient) -> None:
     made = store(client)
-    unlabelled = stored_run(client, made, IOR_CSV)
-    labelled = stored_run(client, made, dcp("a"), storage_label="a", ran_at="2026-11-29T00:00:00Z")
+    unlabelled = stored_run(client, made, IOR_CSV, ran_at="2026-01-01T00:00:00Z")
+    labelled = stored_run(client, made, dcp("a"), storage_label="a", ran_at="2026-02-01T00:00:00Z")
     assert _report(client, made)["storage_label"] == "a"
     report = _report(client, made, storage_label="")
     assert ("storage_label" in report, report["runs_considered"]) == (False, 1)
