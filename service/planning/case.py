@@ -81,28 +81,28 @@ class Case:
             MOST_STRIPES, max(math.ceil(rate / OBJECT_GB_PER_SECOND), math.ceil(size / OBJECT_BYTES), 1)
         )
 
-    def is_full(self, nodes: int, *, benchmark: bool = False) -> bool:
-        """Whether a run on so many nodes counts as one at full scale; of a benchmark, where all writers take part."""
-        return nodes >= self.low_fraction * self.nodes_of(benchmark=benchmark)
+    def is_full(self, nodes: int, *, writing: bool = False) -> bool:
+        """Whether a run on so many nodes counts as one at full scale; of a benchmark that writes, with all writers."""
+        return nodes >= self.low_fraction * self.nodes_of(writing=writing)
 
-    def nodes_of(self, *, benchmark: bool) -> int:
-        """Return the nodes that take part at full scale: in a training job all, in a benchmark those that write."""
-        return self.writing_nodes if benchmark else self.all_nodes
+    def nodes_of(self, *, writing: bool) -> int:
+        """Return the nodes that take part at full scale: in a benchmark that writes those that have writers."""
+        return self.writing_nodes if writing else self.all_nodes
 
-    def share(self, nodes: int, *, benchmark: bool = False) -> float:
+    def share(self, nodes: int, *, writing: bool = False) -> float:
         """Return the part of a cluster's rate that so many nodes must reach."""
-        if self.is_full(nodes, benchmark=benchmark):
+        if self.is_full(nodes, writing=writing):
             return 1.0
-        return nodes / self.nodes_of(benchmark=benchmark)
+        return nodes / self.nodes_of(writing=writing)
 
     @property
-    def benchmark_share(self) -> float:
-        """The part of a cluster's rate that the benchmark's nodes must reach."""
-        return self.share(self.ranks.nodes, benchmark=True)
+    def write_share(self) -> float:
+        """The part of a cluster's write rate that the benchmark's nodes must reach."""
+        return self.share(self.ranks.nodes, writing=True)
 
     def write_seconds(self, moved_bytes: float) -> float:
         """Return how long so much takes at the write bandwidth that the benchmark's nodes must reach."""
-        return moved_bytes / GB / (self.sizing.write.required_gb_per_second * self.benchmark_share)
+        return moved_bytes / GB / (self.sizing.write.required_gb_per_second * self.write_share)
 
     def targets(self, *ids: TargetId) -> list[Target]:
         """Return those of the targets that the scenario has, in its order."""
@@ -122,28 +122,28 @@ class Case:
         )
 
 
-def proofs(case: Case, nodes: int, targets: Sequence[Target]) -> list[Proof]:
-    """Return what a training job on so many nodes must reach for each target."""
-    return [_proof(case, nodes, target, benchmark=False) for target in targets]
+def proofs(case: Case, nodes: int, targets: Sequence[Target], *, flattered: bool = False) -> list[Proof]:
+    """Return what a run on so many nodes must reach for each target; a flattered one can only show a miss."""
+    return [_proof(case, nodes, target, writing=False, flattered=flattered) for target in targets]
 
 
-def benchmark_proofs(case: Case, targets: Sequence[Target], *, flattered: bool = False) -> list[Proof]:
-    """Return what a benchmark must reach for each target; a flattered one can only show a miss."""
-    return [_proof(case, case.ranks.nodes, target, benchmark=True, flattered=flattered) for target in targets]
+def write_proofs(case: Case, targets: Sequence[Target]) -> list[Proof]:
+    """Return what a benchmark must reach whose ranks stand for the writers of a save."""
+    return [_proof(case, case.ranks.nodes, target, writing=True) for target in targets]
 
 
-def _proof(case: Case, nodes: int, target: Target, *, benchmark: bool, flattered: bool = False) -> Proof:
+def _proof(case: Case, nodes: int, target: Target, *, writing: bool, flattered: bool = False) -> Proof:
     is_share = target.unit is TargetUnit.GB_PER_SECOND and target.scope is Scope.CLUSTER
-    value = target.value * (case.share(nodes, benchmark=benchmark) if is_share else 1.0)
+    value = target.value * (case.share(nodes, writing=writing) if is_share else 1.0)
     sentence = amounts.bound(target.comparison, value, target.unit)
     if is_share and value != target.value:
         sentence += (
             f" on {amounts.of_nodes(nodes)}, their share of {amounts.of_unit(target.value, target.unit)} on "
-            f"{case.nodes_of(benchmark=benchmark):,}"
+            f"{case.nodes_of(writing=writing):,}"
         )
     elif target.scope is Scope.NODE:
         sentence += " from each node"
-    best = _best(case, nodes, target.id, benchmark=benchmark)
+    best = _best(case, nodes, target.id, writing=writing)
     return Proof(
         target_id=target.id,
         comparison=target.comparison,
@@ -157,8 +157,8 @@ def _proof(case: Case, nodes: int, target: Target, *, benchmark: bool, flattered
     )
 
 
-def _best(case: Case, nodes: int, target_id: TargetId, *, benchmark: bool) -> Best:
-    if case.is_full(nodes, benchmark=benchmark):
+def _best(case: Case, nodes: int, target_id: TargetId, *, writing: bool) -> Best:
+    if case.is_full(nodes, writing=writing):
         return Best.MET
     # A checkpoint of fewer nodes is smaller: it says nothing of the size, and of the time of a load only a miss.
     if target_id is TargetId.CHECKPOINT_BYTES or target_id in LOADS:

@@ -113,8 +113,8 @@ def _facts(test: PlannedTest) -> Iterator[str]:
     if test.block_bytes is not None and test.transfer_bytes is not None:
         segments = f", {test.segments:,} times" if (test.segments or 1) > 1 else ""
         yield (
-            f"a block of {amounts.of_bytes(test.block_bytes)} for each rank{segments}, the largest shard rounded up to "
-            f"transfers of {amounts.of_bytes(test.transfer_bytes)}"
+            f"a block of {amounts.of_bytes(test.block_bytes)} for each rank{segments}, what it has to move "
+            f"rounded up to transfers of {amounts.of_bytes(test.transfer_bytes)}"
         )
     yield (
         f"takes {amounts.of_seconds(test.expected_seconds)} where the targets are just reached, writes "

@@ -22,8 +22,17 @@ from service.sizing.spec import ScenarioSpec
 from service.wire import EXACT_INTEGER_MAX
 
 _TIMES = frozenset({TargetId.SLOWEST_WRITER_SECONDS, TargetId.BLOCKING_SECONDS, TargetId.PERSIST_SECONDS})
-_OF_JOB = frozenset({TargetId.BLOCKING_SECONDS, TargetId.PERSIST_SECONDS, TargetId.CHECKPOINT_BYTES, *LOADS})
-"""What no benchmark measures, only a training job."""
+_OF_ALL_NODES = frozenset(
+    {
+        TargetId.BLOCKING_SECONDS,
+        TargetId.PERSIST_SECONDS,
+        TargetId.CHECKPOINT_BYTES,
+        TargetId.READ_BANDWIDTH,
+        TargetId.NODE_READ_BANDWIDTH,
+        *LOADS,
+    }
+)
+"""What all nodes take part in, whether or not they write."""
 _ORDER = (Best.NOTHING, Best.MET_IF_IT_SCALES, Best.MET)
 
 _SCALE_NOTE = (
@@ -101,9 +110,10 @@ def plan(
         scenario_revision=scenario_revision,
         name=name,
         storage_label=storage_label,
-        nodes=case.ranks.nodes,
+        nodes=max(test.nodes for test in scripted),
         scenario_nodes=all_nodes,
-        full_scale=case.is_full(case.ranks.nodes, benchmark=True),
+        full_scale=case.is_full(case.ranks.nodes, writing=True)
+        and (case.sizing.read is None or case.is_full(case.nodes)),
         launcher=launcher,
         directory=directory,
         folder=folder,
@@ -166,10 +176,10 @@ def _unproven(case: Case, tests: Sequence[PlannedTest]) -> Iterator[Unproven]:
 
 
 def _why_not(case: Case, target: Target, *, measured: bool) -> str:
-    # The benchmarks are complete where all that write take part, a training job where all nodes do.
-    benchmark = target.id not in _OF_JOB
-    tested = case.ranks.nodes if benchmark else case.nodes
-    some = f"{tested:,} of {case.nodes_of(benchmark=benchmark):,} nodes"
+    # A benchmark that writes is complete where all that write take part, all else where all nodes do.
+    writing = target.id not in _OF_ALL_NODES
+    tested = case.ranks.nodes if writing else case.nodes
+    some = f"{tested:,} of {case.nodes_of(writing=writing):,} nodes"
     if not measured:
         return (
             "No test of this plan measures it: a single rank cannot load what another number of ranks saved."
@@ -192,15 +202,16 @@ def _why_not(case: Case, target: Target, *, measured: bool) -> str:
 
 def _notes(case: Case, written: int) -> Iterator[str]:
     full, nodes = case.is_full(case.nodes), case.ranks.nodes
-    all_write = case.is_full(nodes, benchmark=True)
+    all_write = case.is_full(nodes, writing=True)
     if case.writing_nodes < case.all_nodes:
         yield (
             f"A save has {case.sizing.checkpoint.writers:,} writers and the cluster {case.all_nodes:,} nodes: the "
-            f"benchmarks run one rank on each of {amounts.of_nodes(nodes)}, and at full scale on "
-            f"{case.writing_nodes:,}, which have to reach the whole figure."
+            f"benchmarks that write run one rank on each of {amounts.of_nodes(nodes)}, and at full scale on "
+            f"{case.writing_nodes:,}, which have to reach the whole figure. At a restart every rank reads, on "
+            "all nodes."
         )
     if not full:
-        what = "whatever the training job's tests reach" if all_write else "whatever it reaches"
+        what = "whatever a read or the training job's tests reach" if all_write else "whatever it reaches"
         yield (
             f"The plan is cut to {case.nodes:,} of {case.all_nodes:,} nodes: {what} is met_if_it_scales "
             f"at best. From {math.ceil(case.low_fraction * case.all_nodes):,} nodes on a run counts as one at full "

@@ -111,7 +111,8 @@ class PlannedTest(Outgoing):
     repetitions: int
     """Those that count; a warm-up before them is extra."""
     block_bytes: int | Absent = None
-    """What a rank moves in one segment: the largest shard, rounded up to whole transfers. [B]"""
+    """What a rank moves in one segment, rounded up to whole transfers: the largest shard, and where fewer ranks write
+    than load, in a read a rank's share of the checkpoint. [B]"""
     transfer_bytes: int | Absent = None
     """What it moves in one call. [B]"""
     segments: int | Absent = None
@@ -169,7 +170,7 @@ class TestPlan(Outgoing):
     storage_label: str | Absent = None
     """What the results are posted under."""
     nodes: int
-    """On how many nodes the benchmarks run."""
+    """On how many nodes the benchmarks run, the largest of them."""
     scenario_nodes: int
     full_scale: bool
     """Whether those are enough for a target to be met, and not only to be met if it scales."""

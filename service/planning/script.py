@@ -154,7 +154,8 @@ def _is_load(test: PlannedTest, command: Command) -> bool:
 
 def _launch_check(plan: TestPlan) -> Iterator[str]:
     """Yield the check that the ranks start, and on as many nodes as planned."""
-    test = plan.tests[0]
+    # Of the largest; where all write, that is the first.
+    test = max((test for test in plan.tests if test.scripted), key=lambda test: test.ranks)
     yield ""
     yield f"if ! {_launched(test)} uname -n \\"
     yield '  </dev/null >"$RESULTS"/launch.txt 2>"$RESULTS"/launch.log; then'

@@ -44,6 +44,9 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "memory small": SMALL_MEMORY,
     "uneven": UNEVEN,
     "last node not full": LAST_NODE_NOT_FULL,
+    "fewer writers than nodes": FEW_WRITERS,
+    "half as many writers as nodes": changed(ARTICLE, shards={"writers": 1024}),
+    "async of few writers": changed(ASYNC, cluster={"gpus": 64, "gpus_per_node": 8}, shards={"writers": 4}),
     "small": SMALL,
 }
 
@@ -252,8 +255,10 @@ def _measured(test: PlannedTest, target_id: TargetId, value: float, *, worse: bo
 
 def test_writers_that_are_fewer_than_the_nodes_have_a_node_each() -> None:
     plan = planned(FEW_WRITERS)
-    assert (plan.nodes, plan.scenario_nodes, plan.full_scale) == (4, 8, True)
+    assert (plan.nodes, plan.scenario_nodes, plan.full_scale) == (8, 8, True)
+    assert (one_test(plan, "ior_write").nodes, one_test(plan, "mdtest_create").nodes) == (4, 4)
     assert (one_test(plan, "ior_write").ranks, one_test(plan, "dcp_save").ranks) == (4, 64)
+    assert planned(changed(FEW_WRITERS, restore=None)).nodes == 4
     assert any("4 writers" in note for note in plan.notes)
 
 
@@ -268,7 +273,11 @@ def test_where_all_writers_take_part_they_must_reach_the_whole_figure_in_its_tim
     assert "share" not in write.proofs[0].sentence
     # A repetition takes what it may, but for the rounding of its blocks.
     assert write.expected_seconds / write.repetitions == pytest.approx(60, rel=1e-3)
-    assert read.expected_seconds / read.repetitions == pytest.approx(120, rel=1e-3)
+    # At a restart all ranks read, each its share; they write it before, which takes as long as a save.
+    assert (read.nodes, read.ranks, read.block_bytes) == (2048, 16384, 83 * 4_194_304)
+    assert read.expected_seconds / read.repetitions == pytest.approx(120 + 60, rel=0.01)
+    own, back = read.commands
+    assert ("-w" in own.argv, "-m" in own.argv, "-r" in back.argv, "-m" in back.argv) == (True,) * 4
     assert write.notes == []
 
 
@@ -285,11 +294,14 @@ def test_half_of_the_writers_must_reach_half_of_the_figure() -> None:
 
 def test_a_job_that_is_cut_while_all_writers_take_part_is_told_apart() -> None:
     plan = planned(changed(ARTICLE, shards={"writers": 1024}), nodes=1500)
-    assert (plan.nodes, plan.full_scale) == (1024, True)
+    assert (plan.nodes, plan.full_scale) == (1500, False)
     assert {str(each.target_id) for each in plan.unproven} == {
         *("blocking_seconds", "load_seconds", "resharded_load_seconds", "checkpoint_bytes"),
+        *("read_bandwidth", "node_read_bandwidth"),
     }
-    assert any("whatever the training job's tests reach is met_if_it_scales" in note for note in plan.notes)
+    assert any(
+        "whatever a read or the training job's tests reach is met_if_it_scales" in note for note in plan.notes
+    )
 
 
 @pytest.mark.parametrize(

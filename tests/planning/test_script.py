@@ -296,6 +296,17 @@ def test_a_sync_scenario_without_a_restore_target_writes_and_creates_only(workpl
     assert list(workplace.storage.iterdir()) == []
 
 
+def test_where_fewer_ranks_write_than_load_the_read_has_ranks_and_files_of_its_own(
+    workplace: Workplace,
+) -> None:
+    plan = planned(changed(SMALL, shards={"writers": 1}), directory=str(workplace.storage))
+    assert [one_test(plan, test_id).ranks for test_id in SCRIPTED] == [1, 4, 1, 1]
+    done = workplace.run(script.shell(plan))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert workplace.calls() == _noted(plan)
+    assert list(workplace.storage.iterdir()) == []
+
+
 def test_a_read_that_must_outgrow_the_memory_writes_its_own_data(workplace: Workplace) -> None:
     body = changed(SMALL, cluster={**SMALL["cluster"], "host_memory_bytes_per_node": 20_000_000})
     plan = planned(body, directory=str(workplace.storage))
