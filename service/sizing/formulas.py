@@ -271,6 +271,7 @@ REGISTER = {
             lambda *, interval_seconds, **shared: saves.shared_saves_that_fit(**shared) * interval_seconds,
         ),
         Formula("node_count", "ceil(gpus / gpus_per_node)", DEFINITION, checkpoint.node_count),
+        Formula("spread_nodes", "min(nodes, writers)", DEFINITION, checkpoint.spread_nodes),
         Formula("even_share", "checkpoint_bytes / holders", ARTICLE_2, checkpoint.even_share),
         Formula("placed", "as the rule places it", layout.MEGATRON, given),
         Formula(

@@ -31,6 +31,7 @@ class Job(NamedTuple):
     saved: Saved
     nodes: int
     writers: int
+    writing_nodes: int
     files: int
     skew: float
     largest_shard_bytes: float

@@ -180,7 +180,6 @@ def described(placement: Placement, gpus_per_node: int) -> ParallelLayout:
         data=layout.data,
         distinct_bytes=round(placement.distinct_bytes),
         copies_written=placement.bytes / placement.distinct_bytes,
-        writing_nodes=placement.writing_nodes,
         read_amplification=placement.read_amplification,
         largest_node_read_bytes=round(placement.read_node.bytes),
         ranks=[rank_class(placement, group) for group in classes(placement)],

@@ -15,6 +15,7 @@ class Shards(NamedTuple):
     checkpoint_bytes: float
     """What one save writes. [B]"""
     writers: int
+    writing_nodes: int
     skew: float
     largest_shard_bytes: float
     node_share_bytes: float
@@ -52,6 +53,7 @@ def shards_of(
     return Shards(
         checkpoint_bytes=distinct_bytes,
         writers=writers,
+        writing_nodes=checkpoint.spread_nodes(nodes=nodes, writers=writers),
         skew=skew,
         largest_shard_bytes=checkpoint.largest_shard(
             checkpoint_bytes=distinct_bytes, writers=writers, skew=skew
@@ -73,8 +75,7 @@ def _by_layout(
                 code=WarningCode.FEW_NODES_WRITE,
                 pointer="#/cluster/parallelism/replicas_written",
                 message=f"Only {placement.writing_nodes} of {nodes} nodes write, so each of them has to write more "
-                "than the bandwidth over all nodes, and a benchmark that writes from all is easier than a save: see "
-                "write.largest_node_gb_per_second, or let replicas_written be spread.",
+                "than where all do: let replicas_written be spread, or see that their network carries it.",
             )
         )
     largest, node = placement.largest_shard_bytes, placement.node.bytes
@@ -85,6 +86,7 @@ def _by_layout(
     return Shards(
         checkpoint_bytes=placement.bytes,
         writers=placement.writers,
+        writing_nodes=placement.writing_nodes,
         skew=largest / placement.mean_shard_bytes,
         largest_shard_bytes=largest,
         node_share_bytes=node,

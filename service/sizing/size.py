@@ -100,6 +100,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         largest_node_bytes=round(job.node_share_bytes),
         nodes=job.nodes,
         writers=job.writers,
+        writing_nodes=job.writing_nodes,
         files=job.files,
     )
     metadata = Metadata(
@@ -158,6 +159,7 @@ def _job(spec: ScenarioSpec, saved_bytes: Saved, mtbf_seconds: float, warnings: 
         saved=saved_bytes.written_as(shards.checkpoint_bytes),
         nodes=nodes,
         writers=shards.writers,
+        writing_nodes=shards.writing_nodes,
         files=checkpoint.file_count(writers=shards.writers, files_per_writer=spec.shards.files_per_writer),
         skew=shards.skew,
         largest_shard_bytes=shards.largest_shard_bytes,
@@ -257,9 +259,7 @@ def _write(job: Job, interval_seconds: float, blocking_seconds: float) -> tuple[
             required_gb_per_second=required,
             minimum_gb_per_second=minimum,
             strict_minimum_gb_per_second=strict,
-            per_node_gb_per_second=bandwidth.share(
-                total_gb_per_second=required, holders=min(job.nodes, job.writers)
-            ),
+            per_node_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.writing_nodes),
             per_writer_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.writers),
             largest_shard_gb_per_second=bandwidth.shard_bandwidth(
                 largest_shard_bytes=job.largest_shard_bytes, window_seconds=window

@@ -85,6 +85,8 @@ class Checkpoint(Outgoing):
     """GPUs over GPUs per node, rounded up."""
     writers: int
     """Ranks that write."""
+    writing_nodes: int
+    """Nodes that have a writer: by the parallel layout, or as many as writers can be spread over."""
     files: int
     """Data files of one save, and the one metadata file."""
 
@@ -146,8 +148,6 @@ class ParallelLayout(Outgoing):
     """The checkpoint with everything in it once. [B]"""
     copies_written: float
     """What a save writes over that."""
-    writing_nodes: int
-    """Nodes that have a rank that writes."""
     read_amplification: float
     """What all ranks together read at a load over what a save writes."""
     largest_node_read_bytes: int

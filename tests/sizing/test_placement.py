@@ -112,8 +112,8 @@ def test_the_target_of_the_slowest_writer_says_what_it_has_to_write() -> None:
 def test_where_few_nodes_write_it_is_said() -> None:
     hybrid: Body = {"zero_stage": 3, "shard_group": 64, "tensor": 1}
     sizing = _sized(**hybrid)
-    assert sizing.layout is not None
-    assert (sizing.layout.writing_nodes, sizing.checkpoint.writers) == (8, 64)
+    assert (sizing.checkpoint.writing_nodes, sizing.checkpoint.writers) == (8, 64)
+    assert sizing.write.per_node_gb_per_second == pytest.approx(sizing.write.required_gb_per_second / 8)
     (warning,) = (each for each in sizing.warnings if each.code is WarningCode.FEW_NODES_WRITE)
     assert "Only 8 of 64 nodes" in warning.message
     spread = _sized(**hybrid, replicas_written="spread")

@@ -77,6 +77,12 @@ def explain_shards(lines: Lines, job: Facts) -> None:
             {**total, "writers": block.writers, "skew": job.skew},
             job.even,
         )
+    lines.add(
+        "#/checkpoint/writing_nodes",
+        "spread_nodes",
+        {"nodes": block.nodes, "writers": block.writers},
+        "Writers are spread over the nodes." if block.writers < spec.cluster.gpus else None,
+    )
     if spec.shards.writers is not None:
         lines.add("#/checkpoint/writers", "given", {"shards.writers": spec.shards.writers})
     else:

@@ -117,6 +117,12 @@ def explain_placed_shards(lines: Lines, job: Facts, placement: Placement) -> Non
         f"Ranks fill nodes in their order. {says}",
     )
     lines.add("#/checkpoint/writers", "sum", writing_ranks(placement), says)
+    lines.add(
+        "#/checkpoint/writing_nodes",
+        "placed",
+        {"nodes": placement.writing_nodes},
+        f"Ranks fill nodes in their order. {says}",
+    )
 
 
 def explain_read_amplification(lines: Lines, job: Facts) -> None:
@@ -172,12 +178,6 @@ def explain_layout(lines: Lines, job: Facts) -> None:
         "sum",
         node_inputs(placement, placement.read_node.parts, placement.read),
         _reading(placement),
-    )
-    lines.add(
-        f"{at}/writing_nodes",
-        "placed",
-        {"nodes": placement.writing_nodes},
-        f"Ranks fill nodes in their order. {rule_says(placement)}",
     )
     split = None
     if stated.layers_per_stage is None and layout.pipeline > 1:

@@ -112,7 +112,7 @@ def explain_write(lines: Lines, job: Facts) -> None:
     lines.add(
         "#/write/per_node_gb_per_second",
         "share",
-        {**required, "holders": min(sizing.checkpoint.nodes, sizing.checkpoint.writers)},
+        {**required, "holders": sizing.checkpoint.writing_nodes},
         LAST_NODE_FULL,
     )
     lines.add(
