@@ -56,8 +56,8 @@ def _unknown(read: ModelConfig, kind: str) -> Fault:
         return Fault(
             "/text_config",
             "wrapper",
-            "This config wraps a text model and others. Give the object under text_config, with its model_type, as "
-            "config; give the parameters of the other parts, where they are trained, as parameters of their own run.",
+            "This config wraps a text model and others, such as a vision encoder. Give the object under text_config, "
+            "with its model_type, as config, and what is saved of the others as extra_bytes.",
         )
     if not kind:
         return Fault(
@@ -576,7 +576,8 @@ def _deepseek(read: ModelConfig, *, selection_bias: bool) -> Architecture:
 
 
 def _prediction_note(read: ModelConfig) -> tuple[str, ...]:
-    return (_PREDICTION_MODULE,) if read.count("num_nextn_predict_layers", default=0, least=0) else ()
+    modules = read.count("num_nextn_predict_layers", default=0, least=0, alias="num_mtp_layers")
+    return (_PREDICTION_MODULE,) if modules else ()
 
 
 def _deepseek_2(read: ModelConfig) -> Architecture:

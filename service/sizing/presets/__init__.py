@@ -37,13 +37,13 @@ class StateKind(StrEnum):
 
 
 class StateScope(StrEnum):
-    """Which parameters a part of the saved state belongs to."""
+    """Which parameters a part of the saved state belongs to: `matrices` are those of the layers (attention,
+    feed-forward, router, experts), `others` embeddings, output head, norms and biases.
+    """
 
     ALL = "all"
     MATRICES = "matrices"
-    """Of the layers: attention, feed-forward, router, experts."""
     OTHERS = "others"
-    """Embeddings, output head, norms and biases."""
     ADAPTER = "adapter"
 
 
