@@ -168,8 +168,8 @@ def narrow(
     """Return a value that meets a goal and, but for the tolerance, is the last that does.
 
     The bracket from `miss` to `meet`, both above 0, is narrowed on a logarithmic scale until its ends lie within the
-    tolerance of each other; the end that meets the goal is the answer. Where the margin is smooth this takes
-    about ten steps, and never more than two over those of halving.
+    tolerance of each other; the end that meets the goal is the answer. A smooth margin takes ten to twenty steps,
+    and none more than three over those of halving.
 
     Args:
         miss: A value that misses the goal.

@@ -58,7 +58,7 @@ def ask(spec: ScenarioSpec, unknown: SolutionUnknown, basis: SolutionBasis) -> A
     asked = Asked(spec, unknown, basis, moved_bytes=0.0)
     if not unknowns.states_a_time(spec, unknown):
         return asked
-    first = size(unknowns.put_in(asked, unknowns.MOST_GB_PER_SECOND))
+    first = size(checked(unknowns.put_in(asked, unknowns.MOST_GB_PER_SECOND)))
     return asked._replace(moved_bytes=unknowns.moved_bytes(unknown, first))
 
 
@@ -141,7 +141,7 @@ class _Search:
         """Find what the best end misses: a stall so short that its interval lets async saves wait for each other."""
         if not unknowns.may_collide(self.asked):
             return Missed(end)
-        place = inverse.peak(low=self.ends.best, high=self.ends.cheapest, margin=self._margin, tolerance=1e-7)
+        place = inverse.peak(low=self.ends.best, high=self.ends.cheapest, margin=self._margin, tolerance=1e-5)
         best = max(end, self._at(place), key=lambda trial: trial.margin)
         if not best.meets:
             return Missed(best)
@@ -158,10 +158,12 @@ class _Search:
         block = unknowns.figures(longest.sizing, self.asked.basis)
         if block.interval is None or block.blocking is None:
             return Missed(longest)
-        stall, share = block.blocking.seconds, 0.0
-        if unknowns.stall_follows_interval(self.asked):
-            stall, share = 0.0, block.blocking.overhead_fraction
-        low = max(self.ends.best, math.nextafter(stall, math.inf))
+        stall, share, stated = block.blocking.seconds, 0.0, longest.sizing.blocking.seconds
+        if self.asked.spec.save.overhead_fraction is not None:
+            stated = 0.0
+            if unknowns.stall_follows_interval(self.asked):
+                stall, share = 0.0, block.blocking.overhead_fraction
+        low = max(self.ends.best, math.nextafter(max(stall, stated), math.inf))
         low_margin = self._margin(low)
         place = min(max(block.interval.exact_seconds, low), self.ends.cheapest)
         if low_margin >= 0.0:
@@ -170,7 +172,7 @@ class _Search:
             # No optimum trains longer between saves than the mean time between failures.
             most = (stall + longest.sizing.failures.mtbf_seconds) / (1.0 - share)
             high = min(max(most, 2.0 * low), self.ends.cheapest)
-            place = inverse.peak(low=low, high=high, margin=self._margin, tolerance=1e-7)
+            place = inverse.peak(low=low, high=high, margin=self._margin, tolerance=1e-5)
         start = self._at(place)
         if not start.meets:
             return Missed(start)
@@ -212,7 +214,7 @@ class _Search:
         least, most = round(self.ends.best), round(self.ends.cheapest)
         counts = {most, least, self.asked.spec.cluster.gpus}
         while most > least:
-            most = max(most // 2, least)
+            most = max(most // 4, least)
             counts.add(most)
         return sorted(counts, reverse=True)
 
@@ -222,14 +224,12 @@ class _Search:
         if low == high:
             return counts[nearest]
         peak = inverse.peak(
-            low=low, high=high, margin=lambda value: self._margin(round(value)), tolerance=0.5 / high
+            low=low, high=high, margin=lambda value: self._margin(round(value)), tolerance=1e-3
         )
         return max(counts[nearest], round(peak), key=self._margin)
 
     def _at(self, value: float) -> Trial:
-        spec = unknowns.put_in(self.asked, value)
-        if self.asked.unknown is SolutionUnknown.GPUS:  # what else is said of the cluster must suit the count
-            spec = checked(spec)
+        spec = checked(unknowns.put_in(self.asked, value))  # what else is said must suit the value
         sizing = size(spec)
         reached = unknowns.reached(sizing, self.asked.basis)
         if (

@@ -1,12 +1,14 @@
 """solve(question) gives what an unknown has to be for a goal, or how near it comes and what would reach the goal."""
 
+import math
+
 from service.errors import Unsatisfiable
 from service.sizing import unknowns
 from service.sizing.explain.solution import explain_found, explain_missed
 from service.sizing.search import Found, Missed, Trial, ask, checked, find, goal_goodput
 from service.sizing.size import ENGINE_VERSION, size
 from service.sizing.sizing import Comparison, ExactGoodput
-from service.sizing.solution import Solution, SolutionNearest, SolutionUnit, WayOut
+from service.sizing.solution import Solution, SolutionNearest, WayOut
 from service.sizing.spec import ScenarioSpec, SolutionGoal, SolutionQuestion, SolutionUnknown
 from service.sizing.unknowns import Asked
 
@@ -122,7 +124,7 @@ def _reason(
         shortfall = f"the goodput is {found}, where {wanted} is wanted"
     else:
         found, wanted = _apart(
-            trial.reached.waste_usd_per_year, goal.waste_usd_per_year, [f",.{n}f" for n in range(0, 12)]
+            trial.reached.waste_usd_per_year, goal.waste_usd_per_year, [f",.{n}f" for n in range(12)]
         )
         shortfall = f"the waste is {found} USD a year, where {wanted} are allowed"
     return f"{at} {shortfall}: {_parts(block.goodput.exact, goal_goodput_fraction)}. {_cure(ways)}"
@@ -158,11 +160,18 @@ _SIDES = {Comparison.AT_LEAST: "at least", Comparison.AT_MOST: "at most"}
 
 
 def _shown(way: WayOut) -> str:
-    style = ".0f" if way.unit is SolutionUnit.GPUS else ".6g"
-    value = format(way.value, style)
-    if way.least_value is not None:
-        return f"{way.unknown} between {format(way.least_value, style)} and {value}"
-    return f"{way.unknown} of {_SIDES[way.comparison]} {value}"
+    up = way.comparison is Comparison.AT_LEAST
+    if way.least_value is None:
+        return f"{way.unknown} of {_SIDES[way.comparison]} {_rounded(way.value, up=up)}"
+    return f"{way.unknown} between {_rounded(way.least_value, up=True)} and {_rounded(way.value, up=False)}"
+
+
+def _rounded(value: float, *, up: bool) -> str:
+    """Return a value with eight digits, rounded to the side on which it still reaches the goal."""
+    if float(value).is_integer():
+        return f"{value:.0f}"
+    step = 10.0 ** (math.floor(math.log10(value)) - 7)
+    return f"{(math.ceil if up else math.floor)(value / step) * step:.8g}"
 
 
 def _apart(found: float | None, wanted: float | None, formats: list[str]) -> tuple[str, str]:

@@ -52,7 +52,7 @@ class Asked(NamedTuple):
 
 def basis_of(spec: ScenarioSpec, unknown: SolutionUnknown) -> SolutionBasis:
     """Return which figures a goal is held against: the scenario's, or those that its storage system delivers."""
-    storage = spec.storage
+    storage = spec.storage_system
     if storage is None:
         return SolutionBasis.SPECIFIED
     if UNITS[unknown] is SolutionUnit.GB_PER_SECOND:
@@ -89,7 +89,7 @@ def levers(asked: Asked) -> list[SolutionUnknown]:
 def put_in(asked: Asked, value: float) -> ScenarioSpec:
     """Return the scenario with a value in the place of the unknown, and in that of all that follows from it.
 
-    The blocks are copied without being checked again.
+    The blocks are copied, and the whole is for the caller to check.
     """
     spec, unknown = asked.spec, asked.unknown
     match unknown:
