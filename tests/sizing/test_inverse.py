@@ -82,10 +82,10 @@ def _narrowed(margin: Callable[[float], float], *, miss: float, meet: float) -> 
 @pytest.mark.parametrize(
     ("margin", "steps"),
     [
-        (lambda x: 1.0 - x / (x + 3e3) * 2.0, 12),
+        (lambda x: 1.0 - x / (x + 3e3) * 2.0, 15),
         (lambda x: math.exp(-x / 500.0) - 0.9, 15),
-        (lambda x: math.exp(-math.sqrt(x / 500.0)) - 0.3, 12),
-        (lambda x: 1e8 * (0.5 - x / (x + 7.0)), 12),
+        (lambda x: math.exp(-math.sqrt(x / 500.0)) - 0.3, 15),
+        (lambda x: 1e8 * (0.5 - x / (x + 7.0)), 15),
     ],
 )
 def test_a_smooth_margin_is_narrowed_in_few_steps_to_where_scipy_finds_its_root(

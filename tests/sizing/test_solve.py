@@ -96,7 +96,7 @@ def test_95_percent_is_out_of_reach_since_restarts_alone_waste_5_2_and_a_restart
     assert (
         "restarts alone waste 0.0525 of the time, more than the 0.05 that the goal leaves" in solution.reason
     )
-    assert "restart_seconds of at most 269.808" in solution.reason
+    assert "restart_seconds of at most 269.80" in solution.reason
     ways = {way.unknown: way.value for way in solution.nearest.ways_out}
     # R = M ln(T/M / (0.95 (e^(T/M) - 1)))
     by_hand = M * math.log(600 / M / 0.95 / (math.exp(600 / M) - 1))
