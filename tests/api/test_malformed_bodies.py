@@ -125,7 +125,7 @@ CONTRADICTIONS: list[tuple[Json, set[str]]] = [
         {"#/failures/observed_failures", "#/failures/observed_gpus"},
     ),
     (_alone(SYNC, "failures", preset="llama-3-405b", counts="all of them"), {"#/failures/counts"}),
-    (_alone(SYNC, "failures", mtbf_hours=3, observed_planned=4), {"#/failures/observed_planned"}),
+    (_alone(SYNC, "failures", observed_planned=4), {"#/failures/observed_failures"}),
     (
         _alone(SYNC, "failures", components=[{"component": "gpu", "per_node": 8, "mtbf_hours": 5e4}] * 2),
         {"#/failures/components/1/component"},
