@@ -11,10 +11,13 @@ from service.sizing.spec.restart import RestartSpec, RestoreSpec
 from service.sizing.spec.save import DEFAULT_HEADROOM, IntervalRule, IntervalSpec, SaveMode, SaveSpec
 from service.sizing.spec.scenario import ScenarioSpec
 from service.sizing.spec.storage import PricesSpec, RetentionSpec, StorageSpec
+from service.sizing.spec.tiers import FailureKind, FailureShareSpec, TierKind, TierSpec
 
 __all__ = [
     "DEFAULT_HEADROOM",
     "ClusterSpec",
+    "FailureKind",
+    "FailureShareSpec",
     "FailuresSpec",
     "IntervalRule",
     "IntervalSpec",
@@ -28,4 +31,6 @@ __all__ = [
     "ScenarioSpec",
     "ShardsSpec",
     "StorageSpec",
+    "TierKind",
+    "TierSpec",
 ]
