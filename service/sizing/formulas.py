@@ -16,7 +16,7 @@ YOUNG = "J. W. Young, Communications of the ACM 17(9), 1974"
 DALY = "J. T. Daly, Future Generation Computer Systems 22, 2006"
 RENEWAL = "Renewal argument for exponential failures; with no durable lag the complete formula of " + DALY
 GEMINI = "Z. Wang et al., GEMINI, SOSP 2023, section 4"
-TIERED = "Renewal argument for exponential failures, tier by tier, checked by simulation; cf. A. Moody et al., SCR, SC10"
+TIERED = "Renewal argument for exponential failures, tier by tier; cf. A. Moody et al., SCR, SC10"
 GARWOOD = "F. Garwood, Biometrika 28(3/4), 1936: exact Poisson limits"
 
 
@@ -122,10 +122,10 @@ def tiered_fraction(
     shared_saves_per_failure: float,
     seconds_per_shared_save: float,
     mtbf_seconds: float,
-    restart_seconds_per_failure: float,
+    mean_restart_seconds: float,
 ) -> float:
     """Return the part of the wall time that so many seconds in each period of shared storage are."""
-    alive = mtbf_seconds / (mtbf_seconds + restart_seconds_per_failure)
+    alive = mtbf_seconds / (mtbf_seconds + mean_restart_seconds)
     return alive / mtbf_seconds * shared_saves_per_failure * seconds_per_shared_save
 
 
@@ -487,9 +487,9 @@ REGISTER = {
             "shared_saves_per_failure",
             "A * d / F of the farthest tier; from tier to tier A and F of a stretch between saves become those of the "
             "next by entering stretch after stretch: A * (B + d) / W of the lives pass, F * (B + d) / W more end, "
-            "W = (F + A) * B + d * A; d = sum of fallback_fraction * exp(-durable_lag_seconds/mtbf_seconds) over the tiers "
-            "so far, B the failures that fall back farther; the first stretch has A = exp(-t/mtbf_seconds), F = 1 - A, "
-            "t = (period_seconds - stalls) / its saves + its stall",
+            "W = (F + A) * B + d * A; d = sum of fallback_fraction * exp(-durable_lag_seconds/mtbf_seconds) over the "
+            "tiers so far, B the failures that fall back farther; the first stretch has A = exp(-t/mtbf_seconds), "
+            "F = 1 - A, t = (period_seconds - stalls) / its saves + its stall",
             TIERED,
             lambda *, period_seconds, mtbf_seconds, **levels: tiers.saves_per_failure(
                 tier_levels(levels), period_seconds=period_seconds, mtbf_seconds=mtbf_seconds
@@ -498,56 +498,55 @@ REGISTER = {
         Formula(
             "restart_per_failure",
             "the mean over the tiers of the restart that each failure begins; one that a failure cuts short begins "
-            "again, from a farther tier where that is needed; for one tier mtbf_seconds * (exp(restart_seconds/mtbf_seconds) - 1)",
+            "again, from a farther tier where that is needed; for one tier mtbf_seconds * (exp(restart_seconds / "
+            "mtbf_seconds) - 1)",
             TIERED,
-            lambda *, mtbf_seconds, **levels: tiers.restart_seconds_per_failure(
+            lambda *, mtbf_seconds, **levels: tiers.mean_restart_seconds(
                 tier_levels(levels), mtbf_seconds=mtbf_seconds
             ),
         ),
         Formula(
             "tiered_goodput",
             "shared_saves_per_failure * (period_seconds - sum of saves_per_shared_save * blocking_seconds)"
-            " / (mtbf_seconds + restart_seconds_per_failure)",
+            " / (mtbf_seconds + mean_restart_seconds)",
             TIERED,
-            lambda *, shared_saves_per_failure, period_seconds, mtbf_seconds, restart_seconds_per_failure, **levels: (
+            lambda *, shared_saves_per_failure, period_seconds, mtbf_seconds, mean_restart_seconds, **levels: (
                 tiered_fraction(
                     shared_saves_per_failure=shared_saves_per_failure,
                     seconds_per_shared_save=tiers.useful_seconds(
                         tier_levels(levels), period_seconds=period_seconds
                     ),
                     mtbf_seconds=mtbf_seconds,
-                    restart_seconds_per_failure=restart_seconds_per_failure,
+                    mean_restart_seconds=mean_restart_seconds,
                 )
             ),
         ),
         Formula(
             "tiered_saving",
             "shared_saves_per_failure * (sum of saves_per_shared_save * blocking_seconds)"
-            " / (mtbf_seconds + restart_seconds_per_failure)",
+            " / (mtbf_seconds + mean_restart_seconds)",
             TIERED,
-            lambda *, shared_saves_per_failure, mtbf_seconds, restart_seconds_per_failure, **levels: (
-                tiered_fraction(
-                    shared_saves_per_failure=shared_saves_per_failure,
-                    seconds_per_shared_save=sum(
-                        level.saves * level.blocking_seconds for level in tier_levels(levels)
-                    ),
-                    mtbf_seconds=mtbf_seconds,
-                    restart_seconds_per_failure=restart_seconds_per_failure,
-                )
+            lambda *, shared_saves_per_failure, mtbf_seconds, mean_restart_seconds, **levels: tiered_fraction(
+                shared_saves_per_failure=shared_saves_per_failure,
+                seconds_per_shared_save=sum(
+                    level.saves * level.blocking_seconds for level in tier_levels(levels)
+                ),
+                mtbf_seconds=mtbf_seconds,
+                mean_restart_seconds=mean_restart_seconds,
             ),
         ),
         Formula(
             "tiered_lost_work",
-            "(mtbf_seconds - shared_saves_per_failure * period_seconds) / (mtbf_seconds + restart_seconds_per_failure)",
+            "(mtbf_seconds - shared_saves_per_failure * period_seconds) / (mtbf_seconds + mean_restart_seconds)",
             TIERED,
             tiers.lost_work_fraction,
         ),
         Formula(
             "tiered_restarting",
-            "restart_seconds_per_failure / (mtbf_seconds + restart_seconds_per_failure)",
+            "mean_restart_seconds / (mtbf_seconds + mean_restart_seconds)",
             TIERED,
-            lambda *, mtbf_seconds, restart_seconds_per_failure: (
-                restart_seconds_per_failure / (mtbf_seconds + restart_seconds_per_failure)
+            lambda *, mtbf_seconds, mean_restart_seconds: (
+                mean_restart_seconds / (mtbf_seconds + mean_restart_seconds)
             ),
         ),
         Formula(

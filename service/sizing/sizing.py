@@ -328,7 +328,7 @@ class Tiers(Outgoing):
     """The same over the node's memory, where that is known."""
     shared_saves_per_failure: float
     """Saves to shared storage that come to count between two failures, on average."""
-    restart_seconds_per_failure: float
+    mean_restart_seconds: float
     """The way back on average over the tiers, failures during it included. [s]"""
     goodput: ExactGoodput
     first_order_waste_fraction: float

@@ -114,7 +114,7 @@ def tiered(
         shared_saves_per_failure=tiers.saves_per_failure(
             levels, period_seconds=period_seconds, mtbf_seconds=mtbf_seconds
         ),
-        restart_seconds_per_failure=tiers.restart_seconds_per_failure(levels, mtbf_seconds=mtbf_seconds),
+        mean_restart_seconds=tiers.mean_restart_seconds(levels, mtbf_seconds=mtbf_seconds),
         goodput=ExactGoodput(
             goodput_fraction=split.goodput,
             saving_fraction=split.saving,
@@ -134,11 +134,7 @@ def _failure_mix(job: Job, warnings: list[SizingWarning]) -> list[FailureShare]:
     given = job.spec.failure_mix
     if given is not None:
         return [
-            FailureShare(
-                kind=share.kind,
-                nodes=None if share.kind is FailureKind.PROCESS else share.nodes,
-                fraction=share.fraction,
-            )
+            FailureShare(kind=share.kind, nodes=share.struck_nodes, fraction=share.fraction)
             for share in given
         ]
     assumed = presets.failure_mixes()["llama-3-405b"]

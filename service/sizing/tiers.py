@@ -84,10 +84,10 @@ def saves_per_failure(levels: Sequence[Level], *, period_seconds: float, mtbf_se
     renewal argument, level by level. Let a stretch be the time from one save of a tier to its next, `A` the
     fraction of lives that pass it and `F` the lives that end in it, both for one life at its start. Of the lives
     that a failure ends, the restarts that stay within the tiers up to this one begin again within the stretch; the
-    fraction `B` falls back farther. With `d` the sum of ``q * exp(-D/M)`` over these tiers, and ``W = (F + A) * B + d * A``,
-    the next stretch of the tier multiplies the lives by ``A * (B + d) / W`` and adds ``F * (B + d) / W`` ended ones for
-    each life that enters it. The stretch of the farther tier is made of such stretches; the result is
-    ``A * d / F`` of the last tier.
+    fraction `B` falls back farther. With `d` the sum of ``q * exp(-D/M)`` over these tiers, and
+    ``W = (F + A) * B + d * A``, the next stretch of the tier multiplies the lives by ``A * (B + d) / W``, and adds
+    ``F * (B + d) / W`` ended ones for each life that enters it. The stretch of the farther tier is made of such
+    stretches; the result is ``A * d / F`` of the last tier.
 
     Raises:
         ValueError: The saves leave no time to train.
@@ -106,7 +106,7 @@ def saves_per_failure(levels: Sequence[Level], *, period_seconds: float, mtbf_se
     return passed * lives.counted(last, last) / ended
 
 
-def restart_seconds_per_failure(levels: Sequence[Level], *, mtbf_seconds: float) -> float:
+def mean_restart_seconds(levels: Sequence[Level], *, mtbf_seconds: float) -> float:
     """Return how long the way back takes on average, failures on the way included. [s]
 
     A failure during a restart begins it again: from the same tier, or from a farther one where it needs that.
@@ -130,7 +130,7 @@ def tiered_split(levels: Sequence[Level], *, period_seconds: float, mtbf_seconds
     """
     useful = useful_seconds(levels, period_seconds=period_seconds)
     counted = saves_per_failure(levels, period_seconds=period_seconds, mtbf_seconds=mtbf_seconds)
-    restart_seconds = restart_seconds_per_failure(levels, mtbf_seconds=mtbf_seconds)
+    restart_seconds = mean_restart_seconds(levels, mtbf_seconds=mtbf_seconds)
     alive = mtbf_seconds / (mtbf_seconds + restart_seconds)
     per_life = alive / mtbf_seconds * counted
     return Split(
@@ -140,7 +140,7 @@ def tiered_split(levels: Sequence[Level], *, period_seconds: float, mtbf_seconds
             shared_saves_per_failure=counted,
             period_seconds=period_seconds,
             mtbf_seconds=mtbf_seconds,
-            restart_seconds_per_failure=restart_seconds,
+            mean_restart_seconds=restart_seconds,
         ),
         restarting=restart_seconds / (mtbf_seconds + restart_seconds),
     )
@@ -151,10 +151,10 @@ def lost_work_fraction(
     shared_saves_per_failure: float,
     period_seconds: float,
     mtbf_seconds: float,
-    restart_seconds_per_failure: float,
+    mean_restart_seconds: float,
 ) -> float:
     """Return the time that failures undo, ``(M - saves per failure * P) / (M + restart per failure)``, of all."""
-    alive = mtbf_seconds / (mtbf_seconds + restart_seconds_per_failure)
+    alive = mtbf_seconds / (mtbf_seconds + mean_restart_seconds)
     return alive * max(1.0 - shared_saves_per_failure * period_seconds / mtbf_seconds, 0.0)
 
 

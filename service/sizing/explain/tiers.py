@@ -51,7 +51,7 @@ def _explain_mix(lines: Lines, job: Facts, block: Tiers) -> None:
                 assumed.source if assumed is not None else None,
             )
         if assumed is None:
-            lines.add(f"{pointer}/fraction", "given", {"failure_mix.fraction": share.fraction})
+            lines.add(f"{pointer}/fraction", "given", {"failure_fraction": share.fraction})
         else:
             counts = {
                 "observed_failures": assumed.process
@@ -316,13 +316,13 @@ def _explain_outcome(lines: Lines, job: Facts, block: Tiers) -> None:
         MADE_AGAIN,
     )
     lines.add(
-        f"{at}/restart_seconds_per_failure",
+        f"{at}/mean_restart_seconds",
         "restart_per_failure",
         {**mtbf, **levels("fallback_fraction", "restart_seconds")},
         EXPONENTIAL,
     )
     saves = {"shared_saves_per_failure": block.shared_saves_per_failure}
-    restart = {**mtbf, "restart_seconds_per_failure": block.restart_seconds_per_failure}
+    restart = {**mtbf, "mean_restart_seconds": block.mean_restart_seconds}
     lines.add(
         f"{at}/goodput/goodput_fraction",
         "tiered_goodput",

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from service.errors import Fault
-from service.sizing.spec.fields import PositiveSeconds, Seconds, refuse, together
+from service.sizing.spec.fields import Count, PositiveSeconds, Seconds, refuse, together
 from service.wire import WHOLE, Absent, Incoming
 
 DEFAULT_PEER_REPLICAS = 2
@@ -168,14 +168,14 @@ class FailureShareSpec(Incoming):
 
     kind: FailureKind
     """`process`: nodes keep their memory; `node_reboot`: only their drives; `node_loss`: nothing."""
-    nodes: Annotated[int, Field(strict=True, ge=1, le=10_000_000), WHOLE] = 1
-    """Nodes that are struck at once, any as likely as any others."""
+    nodes: Count | Absent = None
+    """Nodes that are struck at once, any as likely as any others; 1 without it. Not for `process`."""
     fraction: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1)]
     """Failures of this kind over all failures; those of the list add up to 1."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.kind is FailureKind.PROCESS and "nodes" in self.model_fields_set:
+        if self.kind is FailureKind.PROCESS and self.nodes is not None:
             refuse(
                 [
                     Fault(
@@ -186,6 +186,11 @@ class FailureShareSpec(Incoming):
                 ]
             )
         return self
+
+    @property
+    def struck_nodes(self) -> int | None:
+        """Nodes that are struck at once; None where the failure is of processes alone."""
+        return None if self.kind is FailureKind.PROCESS else self.nodes or 1
 
 
 Tiers = Annotated[list[TierSpec], Field(min_length=1, max_length=3)]
@@ -244,12 +249,12 @@ def _mix_contradictions(failure_mix: Sequence[FailureShareSpec], nodes: int) -> 
         )
     seen = set()
     for at, share in enumerate(failure_mix):
-        if (share.kind, share.nodes) in seen:
+        if (share.kind, share.struck_nodes) in seen:
             yield Fault(
                 f"/failure_mix/{at}/kind",
                 "contradiction",
                 "Give each kind and number of nodes once: add them up.",
             )
-        seen.add((share.kind, share.nodes))
-        if share.nodes > nodes:
+        seen.add((share.kind, share.struck_nodes))
+        if share.nodes is not None and share.nodes > nodes:
             yield Fault(f"/failure_mix/{at}/nodes", "too_large", f"There are {nodes} nodes.")
