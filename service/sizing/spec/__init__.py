@@ -12,11 +12,14 @@ from service.sizing.spec.restart import RestartSpec, RestoreSpec
 from service.sizing.spec.save import DEFAULT_HEADROOM, IntervalRule, IntervalSpec, SaveMode, SaveSpec
 from service.sizing.spec.scenario import ScenarioSpec
 from service.sizing.spec.storage import PricesSpec, RetentionSpec, StorageSpec
+from service.sizing.spec.tiers import FailureKind, FailureShareSpec, TierKind, TierSpec
 
 __all__ = [
     "DEFAULT_HEADROOM",
     "ClusterSpec",
     "FailingComponent",
+    "FailureKind",
+    "FailureShareSpec",
     "FailuresSpec",
     "IntervalRule",
     "IntervalSpec",
@@ -33,4 +36,6 @@ __all__ = [
     "SolutionQuestion",
     "SolutionUnknown",
     "StorageSpec",
+    "TierKind",
+    "TierSpec",
 ]
