@@ -18,6 +18,7 @@ from service.sizing.sizing import (
     Restart,
     Sizing,
     SizingWarning,
+    Tiers,
     WarningCode,
     Write,
 )
@@ -138,6 +139,9 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         ),
         delivered=delivered(job, operation, restart_seconds, load_seconds, warnings)
         if spec.storage is not None
+        else None,
+        tiers=_tiers(job, operation, restart_seconds, load_seconds, warnings)
+        if spec.tiers is not None
         else None,
         warnings=warnings,
     )
@@ -335,6 +339,19 @@ def _host_memory(job: Job, warnings: list[SizingWarning]) -> HostMemory:
         staging_buffers=job.buffers,
         memory_fraction=staged / memory if memory is not None else None,
     )
+
+
+def _tiers(
+    job: Job,
+    operation: Operation,
+    restart_seconds: float,
+    load_seconds: float | None,
+    warnings: list[SizingWarning],
+) -> Tiers:
+    # Few scenarios have tiers: their module is read when one does.
+    from service.sizing.tiered import tiered
+
+    return tiered(job, operation, restart_seconds, load_seconds, warnings)
 
 
 def _capacity(job: Job) -> Capacity | None:
