@@ -120,7 +120,8 @@ def bodies(
         shards["skew"] = draw(logarithmic(1, shards.get("writers", gpus)))
     if layouts and draw(st.integers(0, 3)) == 0:
         shards = {name: value for name, value in shards.items() if name == "files_per_writer"}
-        model, cluster["gpus"], cluster["parallelism"] = draw(_laid_out(model))
+        model, gpus, layout = draw(_laid_out(model))
+        cluster |= {"gpus": gpus, "parallelism": layout}
     chosen_mode = mode or draw(st.sampled_from(["sync", "async"]))
     rule = draw(st.sampled_from(rules or ("exact", "young", "daly", "fixed")))
     body: Body = {

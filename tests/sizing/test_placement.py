@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from service.errors import Fault, Unsatisfiable
 from service.sizing.size import size
 from service.sizing.sizing import Sizing, TargetId, WarningCode
-from service.sizing.spec import ScenarioSpec
+from service.sizing.solve import solve
+from service.sizing.spec import ScenarioSpec, SolutionQuestion
 from service.wire import INT64_MAX
 from tests.sizing.scenarios import Body, article, bodies, sized
 
@@ -416,3 +417,20 @@ def test_the_answer_adds_up_for_any_layout(body: Body, data: st.DataObject) -> N
     assert min(each.bytes for each in layout.ranks) >= 0
     drawn = data.draw(st.sampled_from(layout.ranks))
     assert drawn.weight_bytes + drawn.optimiser_bytes <= drawn.bytes + 1
+
+
+# What a solution makes of it.
+
+
+def test_the_size_of_a_cluster_is_not_asked_of_a_layout_that_fits_one() -> None:
+    spec = article(model=LLAMA_405B, cluster={"gpus": 512, "parallelism": OF_MLPERF})
+    question = {"spec": spec, "unknown": "gpus", "goal": {"goodput_fraction": 0.8}}
+    with pytest.raises(ValidationError) as refused:
+        SolutionQuestion.model_validate(question)
+    (error,) = refused.value.errors()
+    (fault,) = error["ctx"]["faults"]
+    assert (fault.pointer, fault.code) == ("/spec/cluster/parallelism", "contradiction")
+    found = solve(SolutionQuestion.model_validate(question | {"unknown": "write_gb_per_second"}))
+    assert found.feasible
+    assert found.sizing is not None
+    assert found.sizing.layout is not None
