@@ -3,15 +3,71 @@
 from enum import StrEnum
 
 from service.sizing.bandwidth import Limit
+from service.sizing.presets import StateKind, StateScope
 from service.sizing.spec import FailureKind, IntervalRule, TierKind
 from service.wire import Absent, Outgoing
+
+
+class ModelPart(Outgoing):
+    """The weights of one kind, over the whole model."""
+
+    part: str
+    """`embedding`, `attention`, `mlp`, `router`, `routed_experts`, `shared_experts`, `norms`, `biases` or
+    `output_head`."""
+    parameters: int
+    """All that are stored."""
+    active_parameters: int
+    """Those of them that work on one token."""
+    bytes: int | Absent = None
+    """What is saved of their state, before compression and deduplication; absent for an adapter alone. [B]"""
+
+
+class StateItem(Outgoing):
+    """One item of a recipe."""
+
+    name: str
+    kind: StateKind
+    of: StateScope
+    parameters: int
+    """How many parameters have it."""
+    bytes_per_parameter: float
+    """For each of them. [B]"""
+    bytes: int
+    """All of it, before compression and deduplication. [B]"""
+
+
+class ModelState(Outgoing):
+    """What the model is made of, and what of it a checkpoint holds."""
+
+    parameters: int
+    """All stored parameters: these size storage."""
+    active_parameters: int | Absent = None
+    """Those that work on one token, embeddings included; absent where the shape is not known."""
+    adapter_parameters: int | Absent = None
+    """Those of an adapter that is saved alone."""
+    bytes_per_parameter: float
+    """The state over the parameters, or over those of the adapter. [B]"""
+    state_bytes: int
+    """The state of all that is saved, before compression and deduplication and without extras. [B]"""
+    items: list[StateItem] | Absent = None
+    """What the state is made of, where a recipe is named."""
+    parts: list[ModelPart] | Absent = None
+    """What the model is made of, where its shape is known."""
 
 
 class Checkpoint(Outgoing):
     """What one checkpoint holds, and how it is cut."""
 
     bytes: int
-    """All of it, without DCP's `.metadata`. [B]"""
+    """What a full save writes, without DCP's `.metadata`. [B]"""
+    difference_bytes: int | Absent = None
+    """What a save between two full ones writes; absent where all are full. [B]"""
+    mean_bytes: int | Absent = None
+    """What a save writes on average; absent where all are full. [B]"""
+    restored_bytes: int | Absent = None
+    """What a restore reads once, at most; absent where that is what a full save writes. [B]"""
+    restored_mean_bytes: int | Absent = None
+    """The same on average over the saves after which it may come; absent where it is always the same. [B]"""
     bytes_per_gpu: int
     """An even split over the GPUs. [B]"""
     bytes_per_node: int
@@ -156,7 +212,9 @@ class Read(Outgoing):
     """The bandwidth that a restart needs."""
 
     bytes: int
-    """What all ranks together read. [B]"""
+    """What all ranks together read; at most, where it depends on the last full save. [B]"""
+    mean_bytes: int | Absent = None
+    """The same on average; absent where it is always the same. [B]"""
     required_gb_per_second: float
     """Those bytes over the restore target. [10^9 B/s]"""
     per_node_gb_per_second: float
@@ -517,6 +575,7 @@ class Sizing(Outgoing):
 
     engine_version: str
     """Of the engine that computed this. The same spec gives the same answer for the same version."""
+    model: ModelState
     checkpoint: Checkpoint
     failures: Failures
     interval: Interval

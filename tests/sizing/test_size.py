@@ -199,8 +199,8 @@ def test_what_is_not_asked_for_is_absent() -> None:
     sizing = sized(restore=None, retention=None, prices=None)
     answer = sizing.model_dump(mode="json", exclude_none=True)
     assert set(answer) == {
-        "engine_version", "checkpoint", "failures", "interval", "blocking", "restart", "write", "metadata",
-        "goodput", "uncertainty", "targets", "warnings",
+        "engine_version", "model", "checkpoint", "failures", "interval", "blocking", "restart", "write",
+        "metadata", "goodput", "uncertainty", "targets", "warnings",
     }  # fmt: skip
     assert "load_seconds" not in answer["restart"]
 

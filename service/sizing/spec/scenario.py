@@ -6,7 +6,6 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from service.errors import Fault
-from service.sizing import presets
 from service.sizing.spec.cluster import ClusterSpec, ShardsSpec
 from service.sizing.spec.failures import FailuresSpec
 from service.sizing.spec.fields import refuse
@@ -114,7 +113,5 @@ class ScenarioSpec(Incoming):
 
     @property
     def parameters(self) -> int:
-        """All stored parameters, from the model or its preset."""
-        if self.model.parameters is not None:
-            return self.model.parameters
-        return presets.models()[str(self.model.preset)].parameters
+        """All stored parameters, as given or counted."""
+        return self.model.stored_parameters
