@@ -127,11 +127,11 @@ SPECS: dict[str, dict[str, Any]] = {
     },
     "components": {"summary": "The same on a new cluster, its failures by component", "value": NEW_CLUSTER},
     "storage": {"summary": "70B on 1,024 GPUs: what a given storage system delivers", "value": GIVEN_STORAGE},
+    "tiers": {"summary": "405B with copies in host memory, on a peer and on NVMe", "value": TIERS},
     "config": {
         "summary": "A mixture of experts by its config.json, its state by a recipe",
         "value": MIXTURE_OF_EXPERTS,
     },
-    "tiers": {"summary": "405B with copies in host memory, on a peer and on NVMe", "value": TIERS},
 }
 
 SCENARIOS = {

@@ -78,6 +78,20 @@ def ratio(**inputs: float) -> float:
     return part / whole
 
 
+def difference(**inputs: float) -> float:
+    """Return the first input less the second."""
+    larger, smaller = inputs.values()
+    return larger - smaller
+
+
+def drive_space_fraction(
+    *, node_bytes: float, replicas: int, versions: int, drives_per_node: int, drive_bytes: float
+) -> float:
+    """Return the part of a node's drives that a tier takes."""
+    held = tiers.held_bytes(node_bytes=node_bytes, replicas=replicas, versions=versions)
+    return held / (drives_per_node * drive_bytes)
+
+
 def counted(**inputs: float) -> float:
     """Return the parameters of a kind: of each sort of layer times its number, and those outside the layers."""
     found = inputs.get("parameters_outside_layers", 0.0)
@@ -108,20 +122,6 @@ def checkpoint_bytes_itemised(
         written_fraction=reduction_factor * compression_factor * deduplication_factor,
         extra_bytes=extra_bytes + extra_bytes_per_rank * gpus,
     )
-
-
-def difference(**inputs: float) -> float:
-    """Return the first input less the second."""
-    larger, smaller = inputs.values()
-    return larger - smaller
-
-
-def drive_space_fraction(
-    *, node_bytes: float, replicas: int, versions: int, drives_per_node: int, drive_bytes: float
-) -> float:
-    """Return the part of a node's drives that a tier takes."""
-    held = tiers.held_bytes(node_bytes=node_bytes, replicas=replicas, versions=versions)
-    return held / (drives_per_node * drive_bytes)
 
 
 def product(**inputs: float) -> float:

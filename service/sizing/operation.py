@@ -5,7 +5,7 @@ The same for the figures that a scenario asks for and for those that a given sto
 
 from typing import NamedTuple
 
-from service.sizing import cost, failures, goodput, interval
+from service.sizing import bandwidth, cost, failures, goodput, interval
 from service.sizing.placement import Placement
 from service.sizing.sizing import (
     Blocking,
@@ -44,6 +44,14 @@ class Job(NamedTuple):
     buffers: int
     mtbf_seconds: float
     gpu_hour_usd: float | None
+
+    @property
+    def staging_bytes_per_node(self) -> float:
+        """Host memory that async staging takes on the node that holds most; it holds the state uncompressed. [B]"""
+        return bandwidth.staging_bytes(
+            node_bytes=self.node_share_bytes * (self.saved.staged_bytes / self.checkpoint_bytes),
+            staging_buffers=self.buffers,
+        )
 
 
 class Operation(NamedTuple):

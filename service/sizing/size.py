@@ -320,10 +320,7 @@ def _warn_of_operation(
 
 def _host_memory(job: Job, warnings: list[SizingWarning]) -> HostMemory:
     cluster = job.spec.cluster
-    staged = bandwidth.staging_bytes(
-        node_bytes=job.node_share_bytes * (job.saved.staged_bytes / job.checkpoint_bytes),
-        staging_buffers=job.buffers,
-    )
+    staged = job.staging_bytes_per_node
     memory = cluster.node_memory_bytes
     if memory is not None and staged > memory:
         warnings.append(

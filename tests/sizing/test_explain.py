@@ -142,6 +142,28 @@ BODIES: dict[str, Body] = {
         },
         save=ASYNC,
     ),
+    "tiers": article(
+        cluster={"gpus": 16384, "gpu_preset": "h100-sxm"},
+        save=ASYNC,
+        interval={"rule": "exact"},
+        tiers=TIERS,
+    ),
+    "tiers under colliding saves": article(
+        save=ASYNC | {"durable_lag_seconds": 900, "staging_buffers": 2},
+        shards={"skew": 1.2},
+        tiers=TIERS[2:],
+        failure_mix=FAILURE_MIX,
+    ),
+    "a tier beside a restart as a whole": article(
+        cluster={"gpus": 16384, "host_memory_bytes_per_node": 10**12},
+        restore=None,
+        prices=None,
+        tiers=[
+            {"kind": "peer_memory", "interval_seconds": 100, "blocking_seconds": 0.1, "restore_seconds": 9}
+            | {"node_write_gb_per_second": 10, "replicas": 3}
+        ],
+        failure_mix=FAILURE_MIX,
+    ),
     "a mixture by its config": article(
         model={"config": DEEPSEEK_V3, "recipe": "muon_mixed", "ema_copy": True, "extra_bytes_per_rank": 5000}
     ),
@@ -196,28 +218,6 @@ BODIES: dict[str, Body] = {
             "full_every": 1000,
         },
         storage=STORAGE,
-    ),
-    "tiers": article(
-        cluster={"gpus": 16384, "gpu_preset": "h100-sxm"},
-        save=ASYNC,
-        interval={"rule": "exact"},
-        tiers=TIERS,
-    ),
-    "tiers under colliding saves": article(
-        save=ASYNC | {"durable_lag_seconds": 900, "staging_buffers": 2},
-        shards={"skew": 1.2},
-        tiers=TIERS[2:],
-        failure_mix=FAILURE_MIX,
-    ),
-    "a tier beside a restart as a whole": article(
-        cluster={"gpus": 16384, "host_memory_bytes_per_node": 10**12},
-        restore=None,
-        prices=None,
-        tiers=[
-            {"kind": "peer_memory", "interval_seconds": 100, "blocking_seconds": 0.1, "restore_seconds": 9}
-            | {"node_write_gb_per_second": 10, "replicas": 3}
-        ],
-        failure_mix=FAILURE_MIX,
     ),
     "as little as may be": article(interval=None, restore=None, retention=None, prices=None),
     "components of a new cluster": article(
