@@ -61,6 +61,19 @@ MIXTURE_OF_EXPERTS: dict[str, Any] = {
     "restore": {"target_seconds": 60},
 }
 
+PARALLEL_LAYOUT: dict[str, Any] = {
+    "model": {"preset": "llama-3-405b"},
+    "cluster": {
+        "gpus": 512,
+        "gpus_per_node": 8,
+        "parallelism": {"tensor": 8, "pipeline": 32, "data": 2, "zero_stage": 1},
+    },
+    "failures": {"preset": "llama-3-405b"},
+    "restart": {"seconds": 600},
+    "save": {"mode": "sync", "blocking_seconds": 60},
+    "restore": {"target_seconds": 120},
+}
+
 NEW_CLUSTER: dict[str, Any] = {
     **LLAMA_405B_ASYNC,
     "failures": {
@@ -108,6 +121,10 @@ TIERS: dict[str, Any] = {
 SPECS: dict[str, dict[str, Any]] = {
     "sync": {"summary": "405B on 16,384 GPUs, synchronous saves of 60 s", "value": LLAMA_405B_SYNC},
     "async": {"summary": "The same, asynchronous saves that block for 5 s", "value": LLAMA_405B_ASYNC},
+    "layout": {
+        "summary": "405B on 512 GPUs by its parallel layout, which says who writes what",
+        "value": PARALLEL_LAYOUT,
+    },
     "components": {"summary": "The same on a new cluster, its failures by component", "value": NEW_CLUSTER},
     "storage": {"summary": "70B on 1,024 GPUs: what a given storage system delivers", "value": GIVEN_STORAGE},
     "tiers": {"summary": "405B with copies in host memory, on a peer and on NVMe", "value": TIERS},

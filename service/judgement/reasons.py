@@ -111,7 +111,7 @@ def why_unmeasured(target: Target, runs: Sequence[BenchmarkRun], case: Case) -> 
     name, need = sentences.NAMES[target.id], sentences.needed(target)
     left_out: set[Condition] = set()
     told_otherwise = False
-    usual = reading_of(case.spec, EvidenceChoice())
+    usual = reading_of(case.spec, case.sizing, EvidenceChoice())
     for run in runs:
         counts = may_speak(run, target.id, case.choice.conditions)
         if (counts and told_otherwise) or not figures(run, target.id, reading=usual, expected=target.value):

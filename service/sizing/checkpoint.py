@@ -65,6 +65,11 @@ def skew_of_largest(*, largest_shard_bytes: float, checkpoint_bytes: float, writ
     return largest_shard_bytes / (checkpoint_bytes / writers)
 
 
+def spread_nodes(*, nodes: int, writers: int) -> int:
+    """Return the nodes that write where writers are spread over as many as there are."""
+    return min(nodes, writers)
+
+
 def largest_node_share(*, checkpoint_bytes: float, nodes: int, writers: int, skew: float) -> float:
     """Return an upper bound of what the node with most to write holds. [B]
 

@@ -67,15 +67,14 @@ def delivered(
             blocking_seconds = transfer.seconds
             interval_seconds = interval_for(job, blocking_seconds, None)
     if storage.read_gb_per_second is not None or storage.node_gb_per_second is not None:
-        amplification = spec.restore.read_amplification if spec.restore is not None else 1.0
         restored_fraction = job.saved.restored_bytes / job.checkpoint_bytes
         amount = bandwidth.read_bytes(
-            checkpoint_bytes=job.saved.restored_bytes, read_amplification=amplification
+            checkpoint_bytes=job.saved.restored_bytes, read_amplification=job.read_amplification
         )
         transfer = bandwidth.transfer_time(
             total_bytes=amount,
             total_gb_per_second=storage.read_gb_per_second,
-            node_bytes=job.node_share_bytes * restored_fraction * amplification,
+            node_bytes=job.node_read_bytes * restored_fraction,
             node_gb_per_second=storage.node_gb_per_second,
         )
         read = DeliveredRead(

@@ -17,6 +17,7 @@ from service.sizing import (
     goodput,
     interval,
     inverse,
+    layout,
     recovery,
     saves,
     tiers,
@@ -342,7 +343,37 @@ REGISTER = {
             lambda *, interval_seconds, **shared: saves.shared_saves_that_fit(**shared) * interval_seconds,
         ),
         Formula("node_count", "ceil(gpus / gpus_per_node)", DEFINITION, checkpoint.node_count),
+        Formula("spread_nodes", "min(nodes, writers)", DEFINITION, checkpoint.spread_nodes),
         Formula("even_share", "checkpoint_bytes / holders", ARTICLE_2, checkpoint.even_share),
+        Formula("placed", "as the rule places it", layout.MEGATRON, given),
+        Formula(
+            "share_bytes",
+            "tensor_bytes / tensor_ways + whole_bytes / whole_ways + expert_bytes / expert_ways, where there are any",
+            layout.ZERO,
+            layout.share_bytes,
+        ),
+        Formula(
+            "rank_bytes",
+            "own_bytes + the sum of weight_*_bytes / weight_*_ways and optimiser_*_bytes / optimiser_*_ways for tensor,"
+            " whole and expert, as far as there are any",
+            layout.ZERO,
+            layout.rank_bytes,
+        ),
+        Formula(
+            "held_parameters",
+            "tensor_parameters / tensor + whole_parameters + expert_parameters / (expert * expert_tensor), the last"
+            " where there are experts",
+            layout.MEGATRON,
+            layout.held_parameters,
+        ),
+        Formula("rank_count", "tensor * pipeline * data", layout.MEGATRON, layout.rank_count),
+        Formula("data_degree", "gpus / (tensor * pipeline)", layout.MEGATRON, layout.data_degree),
+        Formula(
+            "data_on_fewer",
+            "floor(gpus / (tensor * pipeline * data_step)) * data_step",
+            layout.MEGATRON,
+            layout.data_on_fewer,
+        ),
         Formula("largest_shard", "checkpoint_bytes / writers * skew", ARTICLE_2, checkpoint.largest_shard),
         Formula(
             "file_count",

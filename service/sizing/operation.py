@@ -6,6 +6,7 @@ The same for the figures that a scenario asks for and for those that a given sto
 from typing import NamedTuple
 
 from service.sizing import bandwidth, cost, failures, goodput, interval
+from service.sizing.placement import Placement
 from service.sizing.sizing import (
     Blocking,
     Capacity,
@@ -30,10 +31,16 @@ class Job(NamedTuple):
     saved: Saved
     nodes: int
     writers: int
+    writing_nodes: int
     files: int
     skew: float
     largest_shard_bytes: float
     node_share_bytes: float
+    """What the node with most writes: by the layout, or an upper bound. [B]"""
+    read_amplification: float
+    node_read_bytes: float
+    """What the node with most reads at a load, likewise. [B]"""
+    placement: Placement | None
     buffers: int
     mtbf_seconds: float
     gpu_hour_usd: float | None

@@ -7,6 +7,8 @@ from service.sizing.delivered import LIMITING_FIELD, delivered, save_transfer
 from service.sizing.explain import explain
 from service.sizing.interruptions import failures_of, planned_of, uncertainty_of
 from service.sizing.operation import Job, Operation, collision, cost_of, interval_for, operate
+from service.sizing.placement import described
+from service.sizing.shards import shards_of
 from service.sizing.sizing import (
     Capacity,
     Checkpoint,
@@ -63,7 +65,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     read = None
     if spec.restore is not None:
         amount = bandwidth.read_bytes(
-            checkpoint_bytes=job.saved.restored_bytes, read_amplification=spec.restore.read_amplification
+            checkpoint_bytes=job.saved.restored_bytes, read_amplification=job.read_amplification
         )
         if amount > INT64_MAX:
             raise Unsatisfiable(
@@ -77,9 +79,10 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         required = bandwidth.read_bandwidth(read_bytes=amount, target_seconds=spec.restore.target_seconds)
         read = Read(
             bytes=round(amount),
-            mean_bytes=round(job.saved.restored_mean_bytes * spec.restore.read_amplification)
+            mean_bytes=round(job.saved.restored_mean_bytes * job.read_amplification)
             if job.saved.restored_mean_bytes is not None
             else None,
+            read_amplification=job.read_amplification,
             required_gb_per_second=required,
             per_node_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.nodes),
         )
@@ -91,8 +94,14 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         ),
         bytes_per_node=round(checkpoint.even_share(checkpoint_bytes=job.checkpoint_bytes, holders=job.nodes)),
         largest_shard_bytes=round(job.largest_shard_bytes),
+        mean_shard_bytes=round(
+            checkpoint.even_share(checkpoint_bytes=job.checkpoint_bytes, holders=job.writers)
+        ),
+        skew=job.skew,
+        largest_node_bytes=round(job.node_share_bytes),
         nodes=job.nodes,
         writers=job.writers,
+        writing_nodes=job.writing_nodes,
         files=job.files,
     )
     metadata = Metadata(
@@ -105,6 +114,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         engine_version=ENGINE_VERSION,
         model=model_block,
         checkpoint=checkpoint_block,
+        layout=described(job.placement, spec.cluster.gpus_per_node) if job.placement is not None else None,
         failures=failure_block,
         interval=operation.interval,
         blocking=operation.blocking,
@@ -135,39 +145,13 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         else None,
         warnings=warnings,
     )
-    return sizing.model_copy(update={"explanation": explain(spec, sizing)}) if explained else sizing
+    return sizing.model_copy(update={"explanation": explain(job, sizing)}) if explained else sizing
 
 
 def _job(spec: ScenarioSpec, saved_bytes: Saved, mtbf_seconds: float, warnings: list[SizingWarning]) -> Job:
-    cluster, shards = spec.cluster, spec.shards
-    total = saved_bytes.full_bytes
+    cluster = spec.cluster
     nodes = checkpoint.node_count(gpus=cluster.gpus, gpus_per_node=cluster.gpus_per_node)
-    writers = shards.writers or cluster.gpus
-    skew = 1.0
-    if shards.largest_shard_bytes is not None:
-        if not total / writers - 1.0 <= shards.largest_shard_bytes <= total:
-            raise Unsatisfiable(
-                Fault(
-                    "#/shards/largest_shard_bytes",
-                    "out_of_range",
-                    f"{writers} writers share {total:.0f} bytes, so the largest shard lies between "
-                    f"{total / writers:.0f} and {total:.0f} bytes.",
-                )
-            )
-        skew = checkpoint.skew_of_largest(
-            largest_shard_bytes=shards.largest_shard_bytes, checkpoint_bytes=total, writers=writers
-        )
-    elif shards.skew is not None:
-        skew = shards.skew
-    elif writers > 1:
-        warnings.append(
-            SizingWarning(
-                code=WarningCode.EVEN_SHARDS_ASSUMED,
-                pointer="#/shards",
-                message="All shards are taken to be equal, which real layouts are not, and the largest sets a "
-                "save's time: give skew or largest_shard_bytes as measured.",
-            )
-        )
+    shards = shards_of(spec, distinct_bytes=saved_bytes.full_bytes, nodes=nodes, warnings=warnings)
     preset = presets.gpus()[cluster.gpu_preset] if cluster.gpu_preset is not None else None
     price = spec.prices.gpu_hour_usd if spec.prices is not None else None
     if price is None and preset is not None:
@@ -175,16 +159,18 @@ def _job(spec: ScenarioSpec, saved_bytes: Saved, mtbf_seconds: float, warnings: 
     return Job(
         spec=spec,
         is_async=spec.save.mode is SaveMode.ASYNC,
-        checkpoint_bytes=total,
-        saved=saved_bytes,
+        checkpoint_bytes=shards.checkpoint_bytes,
+        saved=saved_bytes.written_as(shards.checkpoint_bytes),
         nodes=nodes,
-        writers=writers,
-        files=checkpoint.file_count(writers=writers, files_per_writer=shards.files_per_writer),
-        skew=skew,
-        largest_shard_bytes=checkpoint.largest_shard(checkpoint_bytes=total, writers=writers, skew=skew),
-        node_share_bytes=checkpoint.largest_node_share(
-            checkpoint_bytes=total, nodes=nodes, writers=writers, skew=skew
-        ),
+        writers=shards.writers,
+        writing_nodes=shards.writing_nodes,
+        files=checkpoint.file_count(writers=shards.writers, files_per_writer=spec.shards.files_per_writer),
+        skew=shards.skew,
+        largest_shard_bytes=shards.largest_shard_bytes,
+        node_share_bytes=shards.node_share_bytes,
+        read_amplification=shards.read_amplification,
+        node_read_bytes=shards.node_read_bytes,
+        placement=shards.placement,
         buffers=spec.save.staging_buffers or 1,
         mtbf_seconds=mtbf_seconds,
         gpu_hour_usd=price,
@@ -277,13 +263,16 @@ def _write(job: Job, interval_seconds: float, blocking_seconds: float) -> tuple[
             required_gb_per_second=required,
             minimum_gb_per_second=minimum,
             strict_minimum_gb_per_second=strict,
-            per_node_gb_per_second=bandwidth.share(
-                total_gb_per_second=required, holders=min(job.nodes, job.writers)
-            ),
+            per_node_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.writing_nodes),
             per_writer_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.writers),
             largest_shard_gb_per_second=bandwidth.shard_bandwidth(
                 largest_shard_bytes=job.largest_shard_bytes, window_seconds=window
             ),
+            largest_node_gb_per_second=bandwidth.shard_bandwidth(
+                largest_shard_bytes=job.node_share_bytes, window_seconds=window
+            )
+            if job.placement is not None
+            else None,
             durable_lag_seconds=lag,
         ),
         window,

@@ -30,6 +30,17 @@ class Saved(NamedTuple):
     shares: bool = False
     """Whether saves are deduplicated against each other."""
 
+    def written_as(self, bytes_written: float) -> "Saved":
+        """Return the same saves where a full one writes as many bytes, second copies included."""
+        if bytes_written == self.full_bytes:
+            return self
+        times = bytes_written / self.full_bytes
+        return self._replace(
+            full_bytes=bytes_written,
+            restored_bytes=float(round(self.restored_bytes * times)),
+            staged_bytes=float(round(self.staged_bytes * times)),
+        )
+
     @property
     def restored_mean_bytes(self) -> float | None:
         """What a restore reads on average; None where it always reads the same. [B]"""

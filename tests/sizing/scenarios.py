@@ -96,11 +96,13 @@ def _fields(draw: st.DrawFn, required: Body, optional: Body) -> Body:
 
 
 @st.composite
-def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] = ()) -> Body:
-    """Draw a valid scenario body over the whole bounds of the spec."""
+def bodies(
+    draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] = (), layouts: bool = True
+) -> Body:
+    """Draw a valid scenario body over the whole bounds of the spec; a layout, if any, fits its GPUs and its model."""
     model = draw(_models())
     gpus = draw(logarithmic_count(1, 10_000_000))
-    cluster = {"gpus": gpus} | _fields(
+    cluster: Body = {"gpus": gpus} | _fields(
         draw,
         {},
         {
@@ -116,6 +118,10 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
     )
     if draw(st.booleans()):
         shards["skew"] = draw(logarithmic(1, shards.get("writers", gpus)))
+    if layouts and draw(st.integers(0, 3)) == 0:
+        shards = {name: value for name, value in shards.items() if name == "files_per_writer"}
+        model, gpus, layout = draw(_laid_out(model))
+        cluster |= {"gpus": gpus, "parallelism": layout}
     chosen_mode = mode or draw(st.sampled_from(["sync", "async"]))
     rule = draw(st.sampled_from(rules or ("exact", "young", "daly", "fixed")))
     body: Body = {
@@ -234,6 +240,47 @@ def tiers(draw: st.DrawFn, *, nodes: int, most_seconds: float) -> Body:
             for (kind, struck), share in shares.items()
         ]
     return body
+
+
+_EXPERTS = {"llama-3-8b": 0, "llama-3-405b": 0, "mixtral-8x7b": 8, "deepseek-v3": 256}
+
+
+@st.composite
+def _laid_out(draw: st.DrawFn, model: Body) -> tuple[Body, int, Body]:
+    """Draw a shape for the model, the GPUs, and a parallel layout that fits both."""
+    name = draw(st.sampled_from(sorted(_EXPERTS)))
+    by_benchmark = draw(st.integers(0, 3)) == 0
+    zero_stage = draw(st.integers(0, 3))
+    tensor = draw(st.sampled_from([1, 2, 4, 8]))
+    pipeline = 1 if by_benchmark and zero_stage == 3 else draw(st.integers(1, 32))
+    group, instances = draw(logarithmic_count(1, 1000)), draw(st.integers(1, 30))
+    if zero_stage == 0 or by_benchmark:
+        instances = 1
+    layout: Body = {"tensor": tensor, "pipeline": pipeline, "zero_stage": zero_stage}
+    if draw(st.booleans()):
+        layout["data"] = group * instances
+    if instances > 1:
+        layout["shard_group"] = group
+    if by_benchmark:
+        layout["rule"] = "mlperf_storage"
+    else:
+        layout["replicas_written"] = draw(st.sampled_from(["once", "spread", "all"]))
+        if _EXPERTS[name]:
+            ranks = tensor * group
+            wide = draw(st.sampled_from([each for each in (1, 2, 3, 4, 8) if ranks % each == 0]))
+            spread = [each for each in (1, 2, 4, 8) if ranks % (each * wide) == 0]
+            layout |= {"expert": draw(st.sampled_from(spread)), "expert_tensor": wide}
+    others = ("parameters", "config", "adapter_parameters", "lora_rank")
+    model = {key: value for key, value in model.items() if key not in others} | {"preset": name}
+    if model.get("recipe") == "lora_adam":
+        model["recipe"] = "adam_mixed_12"
+    if {"deduplication_factor", "differential_fraction"} & model.keys():
+        layout.pop("replicas_written", None)
+    if "recipe" not in model and draw(st.booleans()):
+        layout["weight_bytes_per_parameter"] = 0.005
+    if draw(st.booleans()):
+        layout["pipeline_split"] = draw(st.sampled_from(["remainder_first", "ends_as_layers"]))
+    return model, tensor * pipeline * group * instances, layout
 
 
 @st.composite

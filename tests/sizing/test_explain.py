@@ -26,6 +26,7 @@ ASYNC = {"mode": "async", "blocking_seconds": 5}
 PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
 PRICES = {"gpu_hour_usd": 2.35, "hot_usd_per_tb_month": 20, "cold_usd_per_tb_month": 3}
 
+LLAMA_405B = {"preset": "llama-3-405b"}
 TIERS: list[Body] = [
     {"kind": "host_memory", "interval_seconds": 60, "blocking_seconds": 0.5, "node_read_gb_per_second": 20},
     {
@@ -86,6 +87,60 @@ BODIES: dict[str, Body] = {
     ),
     "two tiers": article(
         retention={"hot_copies": 2, "cold_copies": 50, "cold_protection_fraction": 0.5}, prices=PRICES
+    ),
+    "layout": article(
+        model=LLAMA_405B, cluster={"gpus": 512, "parallelism": {"tensor": 8, "pipeline": 32}}, storage=STORAGE
+    ),
+    "layout of the benchmark": article(
+        model=LLAMA_405B | {"bytes_per_parameter": 12, "extra_bytes": 10**9},
+        cluster={"gpus": 512, "parallelism": {"tensor": 8, "pipeline": 32, "rule": "mlperf_storage"}},
+        restore={"target_seconds": 120, "read_amplification": 1.5},
+        storage=STORAGE,
+    ),
+    "layout, hybrid-sharded, every replica written": article(
+        model=LLAMA_405B,
+        cluster={
+            "gpus": 1024,
+            "gpu_preset": "h100-sxm",
+            "parallelism": {
+                "tensor": 4,
+                "data": 256,
+                "zero_stage": 3,
+                "shard_group": 64,
+                "replicas_written": "all",
+                "weight_bytes_per_parameter": 4,
+            },
+        },
+        save=ASYNC,
+        storage=STORAGE,
+    ),
+    "layout, recipe, compressed": article(
+        model=LLAMA_405B | {"recipe": "muon_mixed", "compression_factor": 0.7, "extra_bytes_per_rank": 5000},
+        cluster={"gpus": 512, "parallelism": {"tensor": 8, "pipeline": 4, "replicas_written": "all"}},
+        save=ASYNC,
+        storage=STORAGE,
+    ),
+    "layout, differences": article(
+        model=LLAMA_405B | {"differential_fraction": 0.1, "full_every": 6},
+        cluster={
+            "gpus": 512,
+            "parallelism": {"tensor": 8, "pipeline": 4, "pipeline_split": "ends_as_layers"},
+        },
+        save=ASYNC,
+        storage=STORAGE,
+    ),
+    "layout, experts": article(
+        model={"preset": "deepseek-v3"},
+        cluster={
+            "gpus": 2048,
+            "parallelism": {
+                "pipeline": 16,
+                "expert": 64,
+                "layers_per_stage": [4] * 15 + [1],
+                "replicas_written": "spread",
+            },
+        },
+        save=ASYNC,
     ),
     "tiers": article(
         cluster={"gpus": 16384, "gpu_preset": "h100-sxm"},
@@ -268,7 +323,7 @@ def test_a_line_says_its_formula_source_and_units(body: Body) -> None:
         for entry in line.inputs:
             assert entry.unit in units
             counted = re.fullmatch(
-                r".*_parameters|layers_\d+|parameters_per_layer_\d+|parameters_outside_layers|"
+                r".*_parameters|layers_\d+|parameters_per_layer_\d+|parameters_outside_layers|.*_ways|"
                 r"compression_factor|deduplication_factor|full_every|lora_rank|matrix_sides",
                 entry.name,
             ) or entry.name.rpartition(".")[2] in {
@@ -277,6 +332,8 @@ def test_a_line_says_its_formula_source_and_units(body: Body) -> None:
                 "reduction_factor", "read_amplification", "staging_buffers", "replicas", "versions", "lost_nodes",
                 "drives_per_node", "saves_per_shared_save", "next_saves", "shared_saves_per_failure",
                 "observed_planned", "per_node", "early_life_factor",
+                "tensor", "pipeline", "data", "data_step", "expert", "expert_tensor", "ranks", "layers",
+                "first_stage", "last_stage", "tensor_parameters", "whole_parameters", "expert_parameters",
             }  # fmt: skip
             assert counted or entry.unit != "1" or entry.name.endswith("_fraction"), entry.name
 

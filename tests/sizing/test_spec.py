@@ -577,7 +577,7 @@ def test_the_defaults_are_those_of_the_contract() -> None:
     assert spec.shards.files_per_writer == 1
     assert spec.interval.rule is IntervalRule.EXACT
     assert spec.restore is not None
-    assert spec.restore.read_amplification == 1
+    assert spec.restore.read_amplification is None
     assert spec.retention is not None
     assert spec.retention.model_dump() == {
         "hot_copies": 1,

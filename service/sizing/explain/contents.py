@@ -1,21 +1,69 @@
 """How the figures of the checkpoint, its host memory and its space came about."""
 
 from service.sizing import presets
+from service.sizing.explain.layout import class_bytes, explain_placed_shards, rule_says
 from service.sizing.explain.lines import LAST_NODE_FULL, Facts, Lines
-from service.sizing.spec import RestoreSpec
+from service.sizing.layout import ReplicasWritten
 from service.sizing.state import extra_bytes, is_plain, written_fraction
+
+UNREDUCED = " The copy is of the state as it is before it is reduced."
+UPPER_BOUND = "An upper bound: every rank of the node holds the largest shard."
 
 
 def explain_checkpoint(lines: Lines, job: Facts) -> None:
     """Explain what one checkpoint holds, and how it is cut."""
     spec, block = job.spec, job.sizing.checkpoint
     total = {"checkpoint_bytes": block.bytes}
-    _explain_bytes(lines, job)
+    placement = job.placement
+    if placement is not None and placement.layout.replicas_written is ReplicasWritten.ALL:
+        lines.add(
+            "#/checkpoint/bytes", "sum", class_bytes(placement, placement.written), rule_says(placement)
+        )
+    else:
+        _explain_bytes(lines, job, "#/checkpoint/bytes")
     _explain_differences(lines, job)
     lines.add(
         "#/checkpoint/bytes_per_gpu", "even_share", {**total, "holders": spec.cluster.gpus}, "An even split."
     )
     lines.add("#/checkpoint/bytes_per_node", "even_share", {**total, "holders": block.nodes}, LAST_NODE_FULL)
+    if placement is not None:
+        _explain_bytes(lines, job, "#/layout/distinct_bytes")
+    explain_shards(lines, job)
+    lines.add(
+        "#/checkpoint/nodes",
+        "node_count",
+        {"gpus": spec.cluster.gpus, "gpus_per_node": spec.cluster.gpus_per_node},
+    )
+    lines.add(
+        "#/checkpoint/files",
+        "file_count",
+        {"writers": block.writers, "files_per_writer": spec.shards.files_per_writer},
+    )
+
+
+def explain_shards(lines: Lines, job: Facts) -> None:
+    """Explain the writers, and how unevenly they share a checkpoint."""
+    spec, block = job.spec, job.sizing.checkpoint
+    total = {"checkpoint_bytes": block.bytes}
+    lines.add("#/checkpoint/mean_shard_bytes", "even_share", {**total, "holders": block.writers})
+    if job.placement is not None:
+        explain_placed_shards(lines, job, job.placement)
+        return
+    mean = block.bytes / block.writers
+    if spec.shards.largest_shard_bytes is not None:
+        lines.add(
+            "#/checkpoint/skew",
+            "ratio",
+            {"shards.largest_shard_bytes": spec.shards.largest_shard_bytes, "mean_shard_bytes": mean},
+        )
+    else:
+        lines.add("#/checkpoint/skew", "given", {"skew": job.skew}, job.even)
+    lines.add(
+        "#/checkpoint/largest_node_bytes",
+        "largest_node_share",
+        {**total, "nodes": block.nodes, "writers": block.writers, "skew": job.skew},
+        job.even or UPPER_BOUND,
+    )
     if spec.shards.largest_shard_bytes is not None:
         lines.add(
             "#/checkpoint/largest_shard_bytes",
@@ -30,27 +78,24 @@ def explain_checkpoint(lines: Lines, job: Facts) -> None:
             job.even,
         )
     lines.add(
-        "#/checkpoint/nodes",
-        "node_count",
-        {"gpus": spec.cluster.gpus, "gpus_per_node": spec.cluster.gpus_per_node},
+        "#/checkpoint/writing_nodes",
+        "spread_nodes",
+        {"nodes": block.nodes, "writers": block.writers},
+        "Writers are spread over the nodes." if block.writers < spec.cluster.gpus else None,
     )
     if spec.shards.writers is not None:
         lines.add("#/checkpoint/writers", "given", {"shards.writers": spec.shards.writers})
     else:
         lines.add("#/checkpoint/writers", "same", {"gpus": spec.cluster.gpus}, "Every GPU's rank writes.")
-    lines.add(
-        "#/checkpoint/files",
-        "file_count",
-        {"writers": block.writers, "files_per_writer": spec.shards.files_per_writer},
-    )
 
 
-def _explain_bytes(lines: Lines, job: Facts) -> None:
+def _explain_bytes(lines: Lines, job: Facts, pointer: str) -> None:
+    """Explain what a full save holds with everything in it once."""
     model, block = job.spec.model, job.sizing.model
     source = presets.models()[model.preset].source if model.preset is not None else None
     if is_plain(job.spec):
         lines.add(
-            "#/checkpoint/bytes",
+            pointer,
             "checkpoint_bytes",
             {
                 "parameters": block.parameters,
@@ -87,7 +132,7 @@ def _explain_bytes(lines: Lines, job: Facts) -> None:
         said.append("This is a full save; bandwidths and times are for it.")
     if model.compression_factor is not None:
         said.append("Compressing takes no time of its own.")
-    lines.add("#/checkpoint/bytes", "checkpoint_bytes_itemised", inputs, " ".join(said))
+    lines.add(pointer, "checkpoint_bytes_itemised", inputs, " ".join(said))
 
 
 def _explain_differences(lines: Lines, job: Facts) -> None:
@@ -126,9 +171,9 @@ def _explain_differences(lines: Lines, job: Facts) -> None:
     )
 
 
-def explain_read_bytes(lines: Lines, job: Facts, restore: RestoreSpec) -> None:
+def explain_read_bytes(lines: Lines, job: Facts) -> None:
     """Explain what all ranks together read at a restart."""
-    block, amplification = job.sizing.checkpoint, {"read_amplification": restore.read_amplification}
+    block, amplification = job.sizing.checkpoint, {"read_amplification": job.read_amplification}
     if block.restored_bytes is None:
         lines.add("#/read/bytes", "read_bytes", {"checkpoint_bytes": block.bytes, **amplification})
         return
@@ -164,19 +209,27 @@ def explain_host_memory(lines: Lines, job: Facts) -> None:
     block, cluster = job.sizing.host_memory, job.spec.cluster
     if block is None:
         return
-    lines.add(
-        "#/host_memory/bytes_per_node",
-        "staging_bytes",
-        {
-            "checkpoint_bytes": job.saved.staged_bytes,
-            "nodes": job.sizing.checkpoint.nodes,
-            "writers": job.sizing.checkpoint.writers,
-            "skew": job.skew,
-            "staging_buffers": block.staging_buffers,
-        },
-        (job.even or "An upper bound: every rank of the node holds the largest shard.")
-        + (" The copy is of the state as it is before it is reduced." if _is_reduced_later(job) else ""),
-    )
+    staged = job.saved.staged_bytes / job.saved.full_bytes
+    if job.placement is not None:
+        lines.add(
+            "#/host_memory/bytes_per_node",
+            "product",
+            {"largest_node_bytes": job.node_share_bytes * staged, "staging_buffers": block.staging_buffers},
+            rule_says(job.placement) + (UNREDUCED if _is_reduced_later(job) else ""),
+        )
+    else:
+        lines.add(
+            "#/host_memory/bytes_per_node",
+            "staging_bytes",
+            {
+                "checkpoint_bytes": job.saved.staged_bytes,
+                "nodes": job.sizing.checkpoint.nodes,
+                "writers": job.sizing.checkpoint.writers,
+                "skew": job.skew,
+                "staging_buffers": block.staging_buffers,
+            },
+            (job.even or UPPER_BOUND) + (UNREDUCED if _is_reduced_later(job) else ""),
+        )
     if job.spec.save.staging_buffers is not None:
         lines.add("#/host_memory/staging_buffers", "given", {"save.staging_buffers": block.staging_buffers})
     else:

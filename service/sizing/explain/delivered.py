@@ -4,6 +4,8 @@ from service.sizing.explain.contents import kept_as
 from service.sizing.explain.lines import EXPONENTIAL, Facts, Lines
 from service.sizing.explain.outcome import explain_cost, explain_goodput
 from service.sizing.explain.saving import explain_interval, explain_transfer
+from service.sizing.formulas import REGISTER
+from service.sizing.spec import IntervalRule
 
 
 def explain_delivered(lines: Lines, job: Facts) -> None:
@@ -26,6 +28,11 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
             {"blocking_seconds": blocking_seconds, "mtbf_seconds": job.mtbf_seconds},
             EXPONENTIAL,
         )
+        if not job.is_async and block.write is not None and spec.interval.rule is not IntervalRule.FIXED:
+            # The interval that leaves no time to train is in no answer, and space fills at its pace all the same.
+            interval_seconds = REGISTER[f"{spec.interval.rule}_interval"].function(
+                blocking_seconds=blocking_seconds, mtbf_seconds=job.mtbf_seconds
+            )
     if block.interval is not None and block.blocking is not None:
         interval_seconds = block.interval.seconds
         stall_is_delivered = block.write is not None and not job.is_async
@@ -74,12 +81,14 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
             {"files": sizing.checkpoint.files, "window_seconds": seconds},
         )
     if block.read is not None:
-        amplification = spec.restore.read_amplification if spec.restore is not None else 1.0
         explain_transfer(lines, job, f"{at}/read/seconds", reading=True)
         lines.add(
             f"{at}/read/gb_per_second",
             "read_bandwidth",
-            {"read_bytes": job.saved.restored_bytes * amplification, "target_seconds": block.read.seconds},
+            {
+                "read_bytes": job.saved.restored_bytes * job.read_amplification,
+                "target_seconds": block.read.seconds,
+            },
         )
     if block.capacity is not None and spec.storage.usable_tb is not None:
         kind, inputs = kept_as(job)

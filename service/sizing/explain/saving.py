@@ -112,7 +112,7 @@ def explain_write(lines: Lines, job: Facts) -> None:
     lines.add(
         "#/write/per_node_gb_per_second",
         "share",
-        {**required, "holders": min(sizing.checkpoint.nodes, sizing.checkpoint.writers)},
+        {**required, "holders": sizing.checkpoint.writing_nodes},
         LAST_NODE_FULL,
     )
     lines.add(
@@ -125,11 +125,19 @@ def explain_write(lines: Lines, job: Facts) -> None:
         "#/write/largest_shard_gb_per_second",
         "shard_bandwidth",
         {
-            "largest_shard_bytes": total["checkpoint_bytes"] / sizing.checkpoint.writers * job.skew,
+            "largest_shard_bytes": job.placement.largest_shard_bytes
+            if job.placement is not None
+            else total["checkpoint_bytes"] / sizing.checkpoint.writers * job.skew,
             "window_seconds": window,
         },
         job.even,
     )
+    if block.largest_node_gb_per_second is not None:
+        lines.add(
+            "#/write/largest_node_gb_per_second",
+            "shard_bandwidth",
+            {"largest_shard_bytes": job.node_share_bytes, "window_seconds": window},
+        )
 
 
 def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -> None:
@@ -137,7 +145,6 @@ def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -
     storage, block = job.spec.storage_system, job.sizing.checkpoint
     if storage is None:
         return
-    amplification = job.spec.restore.read_amplification if reading and job.spec.restore is not None else 1.0
     creates = storage.file_creates_per_second if not reading else None
     moved = job.saved.restored_bytes if reading else job.saved.full_bytes
     assumption, source = "The system holds its stated figures." if reading else CREATES_OVERLAP, None
@@ -149,9 +156,10 @@ def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -
         pointer,
         "transfer_time",
         {
-            "total_bytes": moved * amplification,
+            "total_bytes": moved * (job.read_amplification if reading else 1.0),
             "total_gb_per_second": storage.read_gb_per_second if reading else storage.write_gb_per_second,
-            "node_bytes": job.node_share_bytes * (moved / job.saved.full_bytes) * amplification,
+            "node_bytes": (job.node_read_bytes if reading else job.node_share_bytes)
+            * (moved / job.saved.full_bytes),
             "node_gb_per_second": storage.node_gb_per_second,
             "files": block.files if creates is not None else None,
             "file_creates_per_second": creates,

@@ -7,6 +7,7 @@ contradicts itself; `ScenarioSpec` refuses what needs two blocks to see.
 from service.sizing.spec.cluster import ClusterSpec, ShardsSpec
 from service.sizing.spec.failures import FailingComponent, FailuresSpec
 from service.sizing.spec.model import DEFAULT_BYTES_PER_PARAMETER, LoraTarget, ModelSpec
+from service.sizing.spec.parallelism import ParallelismSpec
 from service.sizing.spec.question import SolutionGoal, SolutionQuestion, SolutionUnknown
 from service.sizing.spec.restart import RestartSpec, RestoreSpec
 from service.sizing.spec.save import DEFAULT_HEADROOM, IntervalRule, IntervalSpec, SaveMode, SaveSpec
@@ -26,6 +27,7 @@ __all__ = [
     "IntervalSpec",
     "LoraTarget",
     "ModelSpec",
+    "ParallelismSpec",
     "PricesSpec",
     "RestartSpec",
     "RestoreSpec",
