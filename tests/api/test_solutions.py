@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from service import __version__
-from service.api.examples import PARALLEL_LAYOUT, QUESTIONS
+from service.api.examples import PARALLEL_LAYOUT, QUESTIONS, TIERS
 from tests.api.asking import ASYNC, SYNC, UNSATISFIABLE, Json, changed, nulls, places, problem, without
 
 WRITE: Json = QUESTIONS["write_bandwidth"]["value"]
@@ -137,9 +137,7 @@ def test_the_same_question_gets_the_same_bytes(stateless: TestClient) -> None:
         ({**WRITE, "goal": {"restart_seconds": 300}}, "#/goal/restart_seconds", "contradiction"),
         (changed(WRITE, "#/spec/save/mode", "sink"), "#/spec/save/mode", "enum"),
         (
-            changed(
-                WRITE, "#/spec/tiers", [{"kind": "host_memory", "interval_seconds": 60, "restore_seconds": 5}]
-            ),
+            changed(WRITE, "#/spec/tiers", TIERS["tiers"]),
             "#/spec/tiers",
             "contradiction",
         ),
