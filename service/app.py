@@ -8,6 +8,8 @@ from fastapi import FastAPI
 
 from service import __version__
 from service.api import (
+    api_keys,
+    audit_events,
     benchmark_runs,
     explanations,
     gap_reports,
@@ -20,6 +22,9 @@ from service.api import (
     sizings,
     test_plans,
 )
+from service.api.access import Access
+from service.api.dependencies import now
+from service.api.idempotency import RunningRequests
 from service.api.middleware import EveryRequest
 from service.settings import Settings
 from service.store.database import Database
@@ -54,6 +59,8 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.database = database
+    app.state.running = RunningRequests()
+    app.state.access = Access(database, settings, now=now)
     # Not include_router: it matches each request twice, against the router and then against its routes.
     for room in (
         sizings,
@@ -63,6 +70,8 @@ def create_app(settings: Settings) -> FastAPI:
         test_plans,
         gap_reports,
         series,
+        api_keys,
+        audit_events,
         explanations,
         operations,
     ):

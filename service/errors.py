@@ -7,10 +7,13 @@ may import this module; it imports none of them.
     ├── Unsatisfiable         a spec that was read well and has no answer; names each field
     ├── UnreadableDocument    an upload that is no usable result; names the line or the pointer
     ├── NotFound              no such scenario, revision, run, …
-    ├── NameTaken             another scenario has the name
+    ├── NameTaken             another scenario, or another workspace, has the name
     ├── Stale                 the resource changed since the caller read it
     ├── RunsExist             a scenario that still has runs was to be deleted
     ├── RunIdTaken            a DCP run_id was posted before with other bytes
+    ├── KeyEnded              an API key that is revoked or has expired was to be rotated
+    ├── KeyReused             an Idempotency-Key came with another request before
+    ├── StillRunning          the request with the same Idempotency-Key is not done yet
     └── DatabaseUnavailable   the database does not answer, or is not at the migrations' head
 """
 
@@ -75,7 +78,7 @@ class NotFound(StallbudgetError):
 
 
 class NameTaken(StallbudgetError):
-    """Another scenario has this name."""
+    """Another scenario of the workspace, or another workspace, has this name."""
 
 
 class Stale(StallbudgetError):
@@ -88,6 +91,18 @@ class RunsExist(StallbudgetError):
 
 class RunIdTaken(StallbudgetError):
     """A DCP `run_id` that this scenario has already, with other bytes."""
+
+
+class KeyEnded(StallbudgetError):
+    """The API key is revoked or has expired, and another secret would not help it."""
+
+
+class KeyReused(StallbudgetError):
+    """An `Idempotency-Key` that came with another request before."""
+
+
+class StillRunning(StallbudgetError):
+    """The request with the same `Idempotency-Key` is still being answered."""
 
 
 class DatabaseUnavailable(StallbudgetError):

@@ -3,6 +3,8 @@
 `Settings.from_environment()` reads them, and says in a sentence what is wrong with one.
 """
 
+from enum import StrEnum
+from ipaddress import ip_address
 from typing import Self
 
 from pydantic import Field, ValidationError, field_validator, model_validator
@@ -17,6 +19,13 @@ class SettingError(ValueError):
     """A setting has no usable value. The message is one sentence that names its variable."""
 
 
+class AccessMode(StrEnum):
+    """Whether a request needs a key."""
+
+    AUTO = "auto"
+    KEYS = "keys"
+
+
 class Settings(BaseSettings):
     """What can be set, each as `STALLBUDGET_` and the name in capitals. An empty variable counts as unset."""
 
@@ -29,6 +38,9 @@ class Settings(BaseSettings):
     """The address to listen on; `0.0.0.0` for every interface."""
     port: int = Field(default=8000, ge=0, le=65_535)
     """The TCP port to listen on; 0 for any that is free."""
+    access: AccessMode = AccessMode.AUTO
+    """`keys`: every request needs a key. `auto`: none does while the service listens on the loopback alone and no
+    key was ever made."""
     max_json_bytes: int = Field(default=1 * MIB, ge=1024)
     """The largest body of a JSON resource. [B]"""
     max_document_bytes: int = Field(default=128 * MIB, ge=1024, le=512 * MIB)
@@ -41,6 +53,11 @@ class Settings(BaseSettings):
     """For how many days a read that was measured is proof that a restart can load. [d]"""
     pool_size: int = Field(default=10, ge=1, le=100)
     """Database connections of one process, and threads that handle its requests."""
+
+    @property
+    def may_be_open(self) -> bool:
+        """Whether requests without a key may be answered, as long as there is none."""
+        return self.access is AccessMode.AUTO and is_loopback(self.host)
 
     @field_validator("database_url")
     @classmethod
@@ -64,6 +81,16 @@ class Settings(BaseSettings):
             return cls()
         except ValidationError as error:
             raise SettingError(" ".join(_sentence(fault) for fault in _faults(error))) from None
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host, without its port, is this machine under a name that nobody else can give."""
+    if host.lower() in ("localhost", "localhost."):
+        return True
+    try:
+        return ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
+    except ValueError:
+        return False
 
 
 def _faults(error: ValidationError) -> list[tuple[str, str]]:

@@ -71,12 +71,13 @@ def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=BOTH)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the URL of a database that has our tables and no rows."""
+    """Return the URL of a database that has our tables and no rows but the default workspace."""
     if request.param == "sqlite":
         file = shutil.copy(request.getfixturevalue("migrated_sqlite"), tmp_path / "stallbudget.db")
         return f"sqlite:///{file}"
     url: str = request.getfixturevalue("migrated_postgres")
-    _administer(url, "TRUNCATE " + ", ".join(tables.metadata.tables))
+    _administer(url, "TRUNCATE " + ", ".join(tables.metadata.tables.keys() - {"workspaces"}))
+    _administer(url, "DELETE FROM workspaces WHERE name <> 'default'")
     return url
 
 
@@ -92,7 +93,7 @@ def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    """Give an open database that has our tables and no rows."""
+    """Give an open database that has our tables and no rows but the default workspace."""
     with closing(Database(database_url)) as opened:
         yield opened
 

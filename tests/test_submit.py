@@ -31,6 +31,7 @@ from service.submit import (
     problem,
     standing,
 )
+from tests.api.asking import LOCAL
 
 DATA = Path(__file__).parent / "data" / "dcp"
 SAVES = DATA / "w2-save-and-load.json"
@@ -96,7 +97,7 @@ def settings(database_url: str) -> Settings:
 @pytest.fixture
 def service(settings: Settings) -> Iterator[InProcess]:
     """Give the service in process, with one scenario named llama."""
-    with TestClient(create_app(settings), raise_server_exceptions=False) as client:
+    with TestClient(create_app(settings), raise_server_exceptions=False, base_url=LOCAL) as client:
         made = client.post("/v1/scenarios", json={"name": "llama", "spec": LLAMA_405B_SYNC})
         assert made.status_code == 201
         yield InProcess(client)

@@ -10,8 +10,9 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 
+from service.api.access import needed_by
 from service.api.encodings import ENCODINGS, BrokenEncoding, Unpacker
-from service.api.problems import MAX_ERRORS, Refused, summary
+from service.api.problems import MAX_ERRORS, Refused, describes, summary
 from service.errors import Fault
 from service.strict_json import JsonFault, loads
 
@@ -109,11 +110,14 @@ class StrictRoute(APIRoute):
 
     The body is strict JSON whatever its content type says, no longer than `max_json_bytes`; a query parameter
     that the function does not know, or one given twice, is refused; so is an `Accept` without a media type
-    that the route has. Its operationId is the name of the function.
+    that the route has. Its operationId is the name of the function, which says what scope a key must have.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401
-        """Take what APIRoute takes."""
+        """Take what APIRoute takes; raise TypeError where the function does not say who may call it."""
+        self.needed_scope = needed_by(endpoint)
+        if self.needed_scope is not None:
+            options["responses"] = {**describes(401, 403, 429, 503), **(options.get("responses") or {})}
         super().__init__(path, endpoint, **{**options, "operation_id": endpoint.__name__})
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -124,8 +128,12 @@ class StrictRoute(APIRoute):
         parameters = {field.alias: field for field in _query_fields(self)}
         several = {name for name, field in parameters.items() if _takes_several(field)}
         produced = sorted(_media_types(self))
+        needed = self.needed_scope
 
         async def checked(request: Request) -> Response:
+            if needed is not None:
+                scope = request.scope
+                scope["caller"] = await scope["app"].state.access.admit(scope, needed)
             _check_accept(request, produced)
             if request.scope["query_string"]:
                 _check_parameters(request, parameters, several)

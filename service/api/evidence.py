@@ -85,12 +85,18 @@ UseChoiceOfAll = Annotated[EvidenceChoice, Depends(_choice_of_all)]
 
 
 def gather(
-    transaction: Connection, *, scenario_id: UUID, storage_label: str | None, choice: EvidenceChoice
+    transaction: Connection,
+    *,
+    workspace_id: UUID,
+    scenario_id: UUID,
+    storage_label: str | None,
+    choice: EvidenceChoice,
 ) -> tuple[str | None, list[BenchmarkRun]]:
     """Return the storage that a report is about, and the runs on it that were chosen.
 
     Args:
         transaction: What it happens in.
+        workspace_id: Whose scenario.
         scenario_id: Whose runs.
         storage_label: Which storage; None for that of the newest of the chosen runs.
         choice: Which runs.
@@ -100,12 +106,20 @@ def gather(
     """
     if choice.run_ids is None:
         if storage_label is None:
-            storage_label = newest_label(transaction, scenario_id=scenario_id, choice=choice)
+            storage_label = newest_label(
+                transaction, workspace_id=workspace_id, scenario_id=scenario_id, choice=choice
+            )
         return storage_label, chosen_runs(
-            transaction, scenario_id=scenario_id, storage_label=storage_label, choice=choice
+            transaction,
+            workspace_id=workspace_id,
+            scenario_id=scenario_id,
+            storage_label=storage_label,
+            choice=choice,
         )
     period = _period(choice)
-    found = benchmark_runs.named(transaction, scenario_id=scenario_id, ids=choice.run_ids, period=period)
+    found = benchmark_runs.named(
+        transaction, workspace_id=workspace_id, scenario_id=scenario_id, ids=choice.run_ids, period=period
+    )
     known = {run.id for run in found}
     where = "" if period == benchmark_runs.ALWAYS else " in that time"
     faults = [
@@ -129,17 +143,30 @@ def gather(
     return label, found
 
 
-def newest_label(transaction: Connection, *, scenario_id: UUID, choice: EvidenceChoice) -> str | None:
+def newest_label(
+    transaction: Connection, *, workspace_id: UUID, scenario_id: UUID, choice: EvidenceChoice
+) -> str | None:
     """Return the storage label of the newest run in the chosen time, if there is one and it has one."""
-    return benchmark_runs.newest_label(transaction, scenario_id=scenario_id, period=_period(choice))
+    return benchmark_runs.newest_label(
+        transaction, workspace_id=workspace_id, scenario_id=scenario_id, period=_period(choice)
+    )
 
 
 def chosen_runs(
-    transaction: Connection, *, scenario_id: UUID, storage_label: str | None, choice: EvidenceChoice
+    transaction: Connection,
+    *,
+    workspace_id: UUID,
+    scenario_id: UUID,
+    storage_label: str | None,
+    choice: EvidenceChoice,
 ) -> list[BenchmarkRun]:
     """Return the runs on a storage in the chosen time; None stands for those without a label."""
     return benchmark_runs.for_judgement(
-        transaction, scenario_id=scenario_id, storage_label=storage_label, period=_period(choice)
+        transaction,
+        workspace_id=workspace_id,
+        scenario_id=scenario_id,
+        storage_label=storage_label,
+        period=_period(choice),
     )
 
 

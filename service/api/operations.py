@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 
+from service.api.access import needs_no_key
 from service.api.bodies import StrictRoute
 from service.api.dependencies import UseDatabase
 from service.errors import DatabaseUnavailable, NotFound
@@ -29,12 +30,14 @@ class State(Outgoing):
 
 
 @router.get("/livez")
+@needs_no_key
 async def get_liveness() -> State:
     """Say that the process answers."""
     return State(status="alive")
 
 
 @router.get("/readyz")
+@needs_no_key
 def get_readiness(database: UseDatabase) -> State:
     """Say that the database answers, with its tables at this version; 503 otherwise."""
     if not migrate.is_at_head(database):
@@ -45,12 +48,14 @@ def get_readiness(database: UseDatabase) -> State:
 
 
 @router.get("/openapi.json")
+@needs_no_key
 async def get_openapi_document(request: Request) -> JSONResponse:
     """Return the OpenAPI document."""
     return JSONResponse(request.app.openapi())
 
 
 @router.get("/docs", response_class=HTMLResponse)
+@needs_no_key
 async def get_docs(request: Request) -> HTMLResponse:
     """Return the page that shows the OpenAPI document and tries it."""
     root = request.scope.get("root_path", "")
@@ -64,6 +69,7 @@ async def get_docs(request: Request) -> HTMLResponse:
 
 
 @router.get("/docs/{name}", response_class=Response)
+@needs_no_key
 async def get_docs_file(name: str) -> Response:
     """Return a file of that page."""
     if name not in DOCS_FILES:
@@ -73,6 +79,7 @@ async def get_docs_file(name: str) -> Response:
 
 
 @router.get("/", response_class=RedirectResponse)
+@needs_no_key
 async def get_start(request: Request) -> RedirectResponse:
     """Lead to the documentation."""
     return RedirectResponse(request.scope.get("root_path", "") + "/docs")

@@ -4,9 +4,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from service.api.access import needs
 from service.api.benchmark_runs import StorageLabel
 from service.api.bodies import StrictRoute
-from service.api.dependencies import ScenarioId, UseDatabase
+from service.api.dependencies import ScenarioId, UseDatabase, UseWorkspaceId
 from service.api.evidence import UseChoice, gather
 from service.api.problems import Refused, describes, summary
 from service.api.scenarios import sizing_of
@@ -15,6 +16,7 @@ from service.judgement import series
 from service.judgement.series import SeriesReport
 from service.sizing.sizing import TargetId
 from service.store import scenarios
+from service.store.caller import Scope
 
 router = APIRouter(tags=["series"], route_class=StrictRoute)
 
@@ -29,9 +31,11 @@ Figures = Annotated[
     response_model_exclude_none=True,
     responses=describes(404, 406, 422, 503),
 )
+@needs(Scope.READ)
 def get_series(
     scenario_id: ScenarioId,
     database: UseDatabase,
+    workspace_id: UseWorkspaceId,
     choice: UseChoice,
     storage_label: StorageLabel = None,
     figure: Figures = None,
@@ -42,8 +46,14 @@ def get_series(
     `storage_label` it is about that of the newest run.
     """
     with database.read() as transaction:
-        scenario = scenarios.get(transaction, id=scenario_id)
-        label, runs = gather(transaction, scenario_id=scenario_id, storage_label=storage_label, choice=choice)
+        scenario = scenarios.get(transaction, workspace_id=workspace_id, id=scenario_id)
+        label, runs = gather(
+            transaction,
+            workspace_id=workspace_id,
+            scenario_id=scenario_id,
+            storage_label=storage_label,
+            choice=choice,
+        )
     sizing = sizing_of(scenario.spec)
     known = [target.id for target in sizing.targets]
     faults = [

@@ -152,6 +152,10 @@ class Database:
                     connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
                     yield connection
 
+    def exists(self) -> bool:
+        """Return whether there is something to connect to: not a SQLite file that is yet to be made."""
+        return not self.is_sqlite or Path(str(self.url.database)).exists()
+
     def close(self) -> None:
         """Close every connection. Those in use are closed when they are given back."""
         self.engine.dispose()

@@ -12,7 +12,7 @@ from starlette.types import Message, Scope
 from service.app import create_app
 from service.settings import Settings
 from service.sizing import presets
-from tests.api.asking import IOR_JSON, NOWHERE, SYNC, problem, store, stored_run
+from tests.api.asking import IOR_JSON, LOCAL, NOWHERE, SYNC, problem, store, stored_run
 
 
 @pytest.mark.parametrize("given", ["a", "7f3-A_.9", "x" * 128])
@@ -81,7 +81,9 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
 
     monkeypatch.setattr(presets, "gpus", fail)
     with TestClient(
-        create_app(Settings(database_url="sqlite:///unused.db")), raise_server_exceptions=False
+        create_app(Settings(database_url="sqlite:///unused.db")),
+        raise_server_exceptions=False,
+        base_url=LOCAL,
     ) as opened:
         yield opened
 

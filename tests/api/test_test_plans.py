@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from service import __version__
 from service.api.test_plans import TEXTS
-from tests.api.asking import ASYNC, NOWHERE, SYNC, Json, changed, nulls, places, problem, store
+from tests.api.asking import ASYNC, LOCAL, NOWHERE, SYNC, Json, changed, nulls, places, problem, store
 
 PARAMETERS = {"directory": "/mnt/a b", "storage_label": "pfs-a", "nodes": "16"}
 
@@ -34,7 +34,7 @@ def test_a_plan_is_json_without_nulls(client: TestClient) -> None:
         False,
         "mpirun",
     )
-    assert plan["url"] == "http://testserver"
+    assert plan["url"] == LOCAL
     targets = [target["id"] for target in client.post("/v1/sizings", json=ASYNC).json()["targets"]]
     proved = {proof["target_id"] for test in plan["tests"] for proof in test["proofs"]}
     assert proved == set(targets)

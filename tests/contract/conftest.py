@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 
 from service.app import create_app
 from service.settings import Settings
+from tests.api.asking import LOCAL
 
 
 @pytest.fixture(scope="session")
@@ -32,5 +33,5 @@ def application(migrated_sqlite: Path, tmp_path: Path) -> FastAPI:
 @pytest.fixture
 def client(application: FastAPI) -> Iterator[TestClient]:
     """Give a client of that service."""
-    with TestClient(application, raise_server_exceptions=False) as opened:
+    with TestClient(application, raise_server_exceptions=False, base_url=LOCAL) as opened:
         yield opened

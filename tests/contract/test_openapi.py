@@ -13,7 +13,19 @@ from starlette.testclient import TestClient
 
 from service.app import create_app
 from service.settings import Settings
-from tests.api.asking import DCP, IOR_CSV, IOR_JSON, NOWHERE, PROBLEM, SYNC, dcp, store, stored_run, upload
+from tests.api.asking import (
+    DCP,
+    IOR_CSV,
+    IOR_JSON,
+    LOCAL,
+    NOWHERE,
+    PROBLEM,
+    SYNC,
+    dcp,
+    store,
+    stored_run,
+    upload,
+)
 
 Json = dict[str, Any]
 
@@ -402,7 +414,7 @@ SYNC_TEXT = json.dumps(SYNC)
 def _tour_of_trouble(document: Json, ids: Json, folder: Path) -> set[tuple[str, str]]:
     """Visit what needs a database while there is none, and return what was seen."""
     app = create_app(Settings(database_url=f"sqlite:///{folder / 'empty.db'}"))
-    with TestClient(app, raise_server_exceptions=False) as client:
+    with TestClient(app, raise_server_exceptions=False, base_url=LOCAL) as client:
         tour = Tour(document, client)
         for method, template, operation in _operations(document):
             if "503" in operation["responses"]:
@@ -421,7 +433,7 @@ def _tour_of_trouble(document: Json, ids: Json, folder: Path) -> set[tuple[str, 
 def test_every_answer_is_as_documented_and_every_documented_status_is_answered(
     document: Json, application: FastAPI, tmp_path: Path
 ) -> None:
-    with TestClient(application, raise_server_exceptions=False) as client:
+    with TestClient(application, raise_server_exceptions=False, base_url=LOCAL) as client:
         tour = Tour(document, client)
         ids = _tour_of_success(tour)
         _tour_of_failure(tour, ids)

@@ -10,6 +10,7 @@ from service.errors import NotFound, RunIdTaken, RunsExist, UnreadableDocument
 from service.parsers.measurement import DcpOp, DcpOperation, DcpSummary
 from service.parsers.run import BenchmarkRun, Condition
 from service.store import benchmark_runs, scenarios, tables
+from service.store.caller import DEFAULT_WORKSPACE
 from service.store.database import Database
 from service.store.scenarios import Scenario
 from tests.store.conftest import CountStatements, MakeRun
@@ -19,7 +20,7 @@ DOCUMENT = b"IOR-4.0.0\r\n\x00\xff\xfe"
 
 def store(database: Database, run: BenchmarkRun, document: bytes = DOCUMENT) -> tuple[BenchmarkRun, bool]:
     with database.begin() as transaction:
-        return benchmark_runs.create(transaction, run=run, document=document)
+        return benchmark_runs.create(transaction, workspace_id=DEFAULT_WORKSPACE, run=run, document=document)
 
 
 def test_what_was_stored_comes_back_equal(database: Database, make_run: MakeRun) -> None:
@@ -33,9 +34,14 @@ def test_what_was_stored_comes_back_equal(database: Database, make_run: MakeRun)
     assert is_new
     assert stored == run
     with database.read() as transaction:
-        read = benchmark_runs.get(transaction, id=run.id)
-        assert benchmark_runs.find(transaction, scenario_id=run.scenario_id, sha256=run.sha256) == run
-        document = benchmark_runs.get_document(transaction, id=run.id)
+        read = benchmark_runs.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=run.id)
+        assert (
+            benchmark_runs.find(
+                transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=run.scenario_id, sha256=run.sha256
+            )
+            == run
+        )
+        document = benchmark_runs.get_document(transaction, workspace_id=DEFAULT_WORKSPACE, id=run.id)
     assert read.model_dump() == stored.model_dump() == run.model_dump()
     assert read.model_dump_json() == stored.model_dump_json()
     assert (document.body, document.sha256, document.format) == (DOCUMENT, run.sha256, "ior-text")
@@ -60,7 +66,7 @@ def test_a_run_of_checkpoint_operations_comes_back_equal(database: Database, mak
     )
     store(database, run)
     with database.read() as transaction:
-        read = benchmark_runs.get(transaction, id=run.id)
+        read = benchmark_runs.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=run.id)
     assert read == run
     assert read.operations == [operation]
     assert read.summary is not None
@@ -91,7 +97,9 @@ def test_the_same_bytes_again_are_the_run_as_first_stored(database: Database, ma
     store(database, first)
     assert store(database, make_run(DOCUMENT, note="second", storage_label="pfs-b")) == (first, False)
     with database.read() as transaction:
-        page = benchmark_runs.list_page(transaction, scenario_id=first.scenario_id, limit=10)
+        page = benchmark_runs.list_page(
+            transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=first.scenario_id, limit=10
+        )
     assert page.items == [first]
 
 
@@ -99,7 +107,9 @@ def test_the_same_bytes_in_another_scenario_are_another_run(
     database: Database, make_run: MakeRun, noon: datetime, scenario: Scenario
 ) -> None:
     with database.begin() as transaction:
-        other = scenarios.create(transaction, id=uuid4(), at=noon, name="other", spec=scenario.spec)
+        other = scenarios.create(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=noon, name="other", spec=scenario.spec
+        )
     for scenario_id in (scenario.id, other.id):
         assert store(database, make_run(DOCUMENT, run_id="r", scenario_id=scenario_id))[1]
 
@@ -110,8 +120,15 @@ def test_a_run_id_again_with_other_bytes_is_refused_and_the_transaction_goes_on(
     store(database, make_run(b"one", run_id="nightly"), b"one")
     with database.begin() as transaction:
         with pytest.raises(RunIdTaken, match="nightly"):
-            benchmark_runs.create(transaction, run=make_run(b"two", run_id="nightly"), document=b"two")
-        assert benchmark_runs.create(transaction, run=make_run(b"two", run_id="later"), document=b"two")[1]
+            benchmark_runs.create(
+                transaction,
+                workspace_id=DEFAULT_WORKSPACE,
+                run=make_run(b"two", run_id="nightly"),
+                document=b"two",
+            )
+        assert benchmark_runs.create(
+            transaction, workspace_id=DEFAULT_WORKSPACE, run=make_run(b"two", run_id="later"), document=b"two"
+        )[1]
     assert store(database, make_run(b"one", run_id="nightly"), b"one")[1] is False
 
 
@@ -127,16 +144,29 @@ def test_a_scenario_that_is_gone_or_was_never_at_the_revision_is_not_found(
 def test_what_is_not_there_is_not_found(database: Database, nowhere: UUID) -> None:
     with database.begin() as transaction:
         for ask in (
-            lambda: benchmark_runs.get(transaction, id=nowhere),
-            lambda: benchmark_runs.get_document(transaction, id=nowhere),
-            lambda: benchmark_runs.delete(transaction, id=nowhere),
-            lambda: benchmark_runs.list_page(transaction, scenario_id=nowhere, limit=10),
+            lambda: benchmark_runs.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=nowhere),
+            lambda: benchmark_runs.get_document(transaction, workspace_id=DEFAULT_WORKSPACE, id=nowhere),
+            lambda: benchmark_runs.delete(transaction, workspace_id=DEFAULT_WORKSPACE, id=nowhere),
+            lambda: benchmark_runs.list_page(
+                transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=nowhere, limit=10
+            ),
         ):
             with pytest.raises(NotFound, match=str(nowhere)):
                 ask()
-        assert benchmark_runs.find(transaction, scenario_id=nowhere, sha256="0") is None
-        assert benchmark_runs.newest_label(transaction, scenario_id=nowhere) is None
-        assert benchmark_runs.for_judgement(transaction, scenario_id=nowhere, storage_label=None) == []
+        assert (
+            benchmark_runs.find(transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=nowhere, sha256="0")
+            is None
+        )
+        assert (
+            benchmark_runs.newest_label(transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=nowhere)
+            is None
+        )
+        assert (
+            benchmark_runs.for_judgement(
+                transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=nowhere, storage_label=None
+            )
+            == []
+        )
 
 
 def test_fifty_identical_uploads_at_once_make_one_run(database: Database, make_run: MakeRun) -> None:
@@ -192,7 +222,13 @@ def test_an_upload_and_the_deletion_of_its_scenario_at_once_leave_no_orphan(
         together.wait()
         try:
             with database.begin() as transaction:
-                scenarios.delete(transaction, id=scenario.id, if_revision=None, with_runs=with_runs)
+                scenarios.delete(
+                    transaction,
+                    workspace_id=DEFAULT_WORKSPACE,
+                    id=scenario.id,
+                    if_revision=None,
+                    with_runs=with_runs,
+                )
         except RunsExist:
             return False
         return True
@@ -224,7 +260,12 @@ def test_pages_hold_every_run_once_and_may_be_of_one_label(
         with database.read() as transaction:
             while True:
                 page = benchmark_runs.list_page(
-                    transaction, scenario_id=scenario.id, limit=2, after=after, storage_label=label
+                    transaction,
+                    workspace_id=DEFAULT_WORKSPACE,
+                    scenario_id=scenario.id,
+                    limit=2,
+                    after=after,
+                    storage_label=label,
                 )
                 read += page.items
                 after = page.next_after
@@ -239,9 +280,9 @@ def test_a_deleted_run_is_gone_with_its_document_and_can_be_posted_again(
     first = make_run(DOCUMENT)
     store(database, first)
     with database.begin() as transaction:
-        benchmark_runs.delete(transaction, id=first.id)
+        benchmark_runs.delete(transaction, workspace_id=DEFAULT_WORKSPACE, id=first.id)
         with pytest.raises(NotFound):
-            benchmark_runs.get(transaction, id=first.id)
+            benchmark_runs.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=first.id)
         assert transaction.scalar(select(func.count()).select_from(tables.benchmark_documents)) == 0
     assert store(database, make_run(DOCUMENT))[1]
 
@@ -251,7 +292,9 @@ def test_the_newest_label_goes_by_when_a_run_ran_then_by_when_it_came(
 ) -> None:
     def newest() -> str | None:
         with database.read() as transaction:
-            return benchmark_runs.newest_label(transaction, scenario_id=scenario.id)
+            return benchmark_runs.newest_label(
+                transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=scenario.id
+            )
 
     assert newest() is None
     day = timedelta(days=1)
@@ -280,7 +323,9 @@ def test_a_judgement_gets_the_runs_of_its_label_in_one_query(
         store(database, run)
     for label, expected in (("a", made[::2]), (None, made[1::2])):
         with count_statements() as statements, database.read() as transaction:
-            runs = benchmark_runs.for_judgement(transaction, scenario_id=scenario.id, storage_label=label)
+            runs = benchmark_runs.for_judgement(
+                transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=scenario.id, storage_label=label
+            )
         assert runs == expected
         assert len(statements) == 1
 
@@ -291,9 +336,13 @@ def test_no_query_but_that_for_the_document_loads_it(
     run = make_run(DOCUMENT)
     store(database, run)
     with count_statements() as statements, database.read() as transaction:
-        benchmark_runs.get(transaction, id=run.id)
-        benchmark_runs.list_page(transaction, scenario_id=scenario.id, limit=10)
-        benchmark_runs.newest_label(transaction, scenario_id=scenario.id)
-        benchmark_runs.for_judgement(transaction, scenario_id=scenario.id, storage_label="pfs-a")
+        benchmark_runs.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=run.id)
+        benchmark_runs.list_page(
+            transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=scenario.id, limit=10
+        )
+        benchmark_runs.newest_label(transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=scenario.id)
+        benchmark_runs.for_judgement(
+            transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=scenario.id, storage_label="pfs-a"
+        )
     assert len(statements) == 4
     assert not [statement for statement in statements if "documents" in statement]

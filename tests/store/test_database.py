@@ -14,6 +14,7 @@ from sqlalchemy import Connection, exc, func, select, text
 from service.errors import DatabaseUnavailable
 from service.sizing.spec import ScenarioSpec
 from service.store import scenarios, tables
+from service.store.caller import DEFAULT_WORKSPACE
 from service.store.database import Database, parse_url
 from service.store.scenarios import Scenario
 
@@ -24,7 +25,9 @@ def count(transaction: Connection) -> int | None:
 
 def add(transaction: Connection, spec: ScenarioSpec, at: datetime) -> Scenario:
     id = uuid4()
-    return scenarios.create(transaction, id=id, at=at, name=f"{id}", spec=spec)
+    return scenarios.create(
+        transaction, workspace_id=DEFAULT_WORKSPACE, id=id, at=at, name=f"{id}", spec=spec
+    )
 
 
 def ask(url: str) -> None:
@@ -192,10 +195,26 @@ def test_a_lock_that_another_holds_too_long_is_unavailable(
 
         def replace() -> None:
             with database.begin() as transaction:
-                scenarios.replace(transaction, id=made.id, at=noon, name="a", spec=spec, if_revision=None)
+                scenarios.replace(
+                    transaction,
+                    workspace_id=DEFAULT_WORKSPACE,
+                    id=made.id,
+                    at=noon,
+                    name="a",
+                    spec=spec,
+                    if_revision=None,
+                )
 
         with database.begin() as transaction:
-            scenarios.replace(transaction, id=made.id, at=noon, name="b", spec=spec, if_revision=None)
+            scenarios.replace(
+                transaction,
+                workspace_id=DEFAULT_WORKSPACE,
+                id=made.id,
+                at=noon,
+                name="b",
+                spec=spec,
+                if_revision=None,
+            )
             with pytest.raises(DatabaseUnavailable, match="holds what this one needs"):
                 replace()
 
