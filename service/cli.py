@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 if TYPE_CHECKING:
+    from service.api.tracing import Tracing
     from service.settings import Settings
 
 app = typer.Typer(
@@ -30,11 +31,15 @@ def serve() -> None:
     """Bring the database to this version's tables, then serve on STALLBUDGET_HOST:STALLBUDGET_PORT."""
     import uvicorn
 
+    from service.api import logs
+    from service.api.connections import server_options
     from service.app import create_app
 
     settings = _settings()
+    logs.configure(settings, sys.stderr)
     _migrate(settings)
-    uvicorn.run(create_app(settings), host=settings.host, port=settings.port)
+    app = create_app(settings, tracing=_tracing())
+    uvicorn.run(app, host=settings.host, port=settings.port, **server_options(app))
 
 
 @app.command()
@@ -318,6 +323,19 @@ def _migrate(settings: "Settings") -> None:
         _fail(f"STALLBUDGET_DATABASE_URL: {error}")
     finally:
         database.close()
+
+
+def _tracing() -> "Tracing | None":
+    from service.settings import SettingError, sends_traces
+
+    if not sends_traces():
+        return None
+    from service.api import tracing
+
+    try:
+        return tracing.from_environment()
+    except SettingError as error:
+        _fail(str(error))
 
 
 def _settings() -> "Settings":

@@ -14,6 +14,7 @@ may import this module; it imports none of them.
     ├── KeyEnded              an API key that is revoked or has expired was to be rotated
     ├── KeyReused             an Idempotency-Key came with another request before
     ├── StillRunning          the request with the same Idempotency-Key is not done yet
+    ├── RateLimited           a caller asks more often than it may
     └── DatabaseUnavailable   the database does not answer, or is not at the migrations' head
 """
 
@@ -103,6 +104,19 @@ class KeyReused(StallbudgetError):
 
 class StillRunning(StallbudgetError):
     """The request with the same `Idempotency-Key` is still being answered."""
+
+
+class RateLimited(StallbudgetError):
+    """A caller asks more often than it may.
+
+    Args:
+        detail: Whose quota is used up, and for what.
+        retry_after_seconds: After how many seconds it may ask again.
+    """
+
+    def __init__(self, detail: str, *, retry_after_seconds: int) -> None:
+        super().__init__(detail)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class DatabaseUnavailable(StallbudgetError):

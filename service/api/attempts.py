@@ -2,6 +2,7 @@
 
 import math
 from collections import deque
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
 ATTEMPTS = 20
@@ -22,7 +23,7 @@ class FailedAttempts:
 
     def wait_seconds(self, address: str, at: float) -> int:
         """Return after how many whole seconds the address may try again; 0 where it may now."""
-        times = self._times.get(_network(address))
+        times = self._times.get(network_of(address))
         if times is None:
             return 0
         while times and times[0] <= at - WINDOW_SECONDS:
@@ -31,14 +32,14 @@ class FailedAttempts:
 
     def count(self, address: str, at: float) -> None:
         """Count an attempt."""
-        network = _network(address)
+        network = network_of(address)
         if network not in self._times and len(self._times) >= ADDRESSES:
             del self._times[next(iter(self._times))]
         self._times.setdefault(network, deque()).append(at)
 
     def forgive(self, address: str, at: float) -> None:
         """Take back an attempt that was counted at that time, since it did not fail."""
-        network = _network(address)
+        network = network_of(address)
         times = self._times.get(network)
         if times is None:
             return
@@ -48,7 +49,8 @@ class FailedAttempts:
             del self._times[network]
 
 
-def _network(address: str) -> str:
+@lru_cache(maxsize=10_000)
+def network_of(address: str) -> str:
     """Return what one caller has: an address of IPv4, the first half of one of IPv6."""
     try:
         parsed = ip_address(address)

@@ -13,7 +13,9 @@ from starlette.datastructures import Headers
 from service.api.access import needed_by
 from service.api.encodings import ENCODINGS, BrokenEncoding, Unpacker
 from service.api.problems import MAX_ERRORS, Refused, describes, summary
+from service.api.rates import Budget, charge, spent_by
 from service.errors import Fault
+from service.store.caller import Scope
 from service.strict_json import JsonFault, loads
 
 LARGE_BYTES = 65_536
@@ -116,8 +118,11 @@ class StrictRoute(APIRoute):
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401
         """Take what APIRoute takes; raise TypeError where the function does not say who may call it."""
         self.needed_scope = needed_by(endpoint)
-        if self.needed_scope is not None:
-            options["responses"] = {**describes(401, 403, 429, 503), **(options.get("responses") or {})}
+        methods = set(options.get("methods") or ())
+        self.budget = spent_by(endpoint, _usual_budget(self.needed_scope, methods))
+        statuses = {429, 503} | ({401, 403} if self.needed_scope is not None else set())
+        statuses |= {408} if methods & {"POST", "PUT"} else set()
+        options["responses"] = {**describes(*statuses), **(options.get("responses") or {})}
         super().__init__(path, endpoint, **{**options, "operation_id": endpoint.__name__})
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -129,11 +134,18 @@ class StrictRoute(APIRoute):
         several = {name for name, field in parameters.items() if _takes_several(field)}
         produced = sorted(_media_types(self))
         needed = self.needed_scope
+        budget = self.budget
 
         async def checked(request: Request) -> Response:
+            scope = request.scope
             if needed is not None:
-                scope = request.scope
-                scope["caller"] = await scope["app"].state.access.admit(scope, needed)
+                try:
+                    scope["caller"] = await scope["app"].state.access.admit(scope, needed)
+                except Refused:
+                    charge(scope, Budget.READING)
+                    raise
+            if budget is not None:
+                charge(scope, budget)
             _check_accept(request, produced)
             if request.scope["query_string"]:
                 _check_parameters(request, parameters, several)
@@ -179,6 +191,13 @@ class ComputingRoute(StrictRoute):
             return Response(content, media_type="application/json")
 
         return compute
+
+
+def _usual_budget(needed: Scope | None, methods: set[str]) -> Budget:
+    """Return what a route takes from that does not say so: one that computes has a body, and reads only."""
+    if needed in (Scope.WRITE, Scope.SUBMIT, Scope.ADMIN):
+        return Budget.WRITING
+    return Budget.COMPUTING if "POST" in methods else Budget.READING
 
 
 def _query_fields(route: APIRoute) -> Iterable[Any]:

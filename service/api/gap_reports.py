@@ -14,6 +14,7 @@ from service.api.bodies import StrictRoute, preferred
 from service.api.dependencies import ScenarioId, UseDatabase, UseSettings, UseWorkspaceId, now
 from service.api.evidence import UseChoice, UseChoiceOfAll, chosen_runs, gather, newest_label
 from service.api.problems import Refused, describes, summary
+from service.api.rates import Budget, spends
 from service.api.scenarios import sizing_of
 from service.errors import Fault
 from service.judgement.comparison import GapReportComparison, compare
@@ -64,6 +65,7 @@ SplitAt = Annotated[
     responses={**AS_TEXT, **describes(404, 406, 422, 503)},
 )
 @needs(Scope.READ)
+@spends(Budget.COMPUTING)
 def get_gap_report(
     scenario_id: ScenarioId,
     database: UseDatabase,
@@ -107,6 +109,7 @@ def get_gap_report(
     responses=describes(404, 406, 422, 503),
 )
 @needs(Scope.READ)
+@spends(Budget.COMPUTING)
 def get_gap_report_comparison(
     scenario_id: ScenarioId,
     database: UseDatabase,

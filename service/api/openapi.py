@@ -159,6 +159,8 @@ HEADERS = {
     "Link": 'The next page, as `<path>; rel="next"`; absent on the last.',
     "Accept-Encoding": "The encodings that are read.",
     "WWW-Authenticate": "That a key is needed, or what is wrong with the one that was sent.",
+    "RateLimit-Policy": "The quota a minute that the request counts against; absent where there is none.",
+    "RateLimit": "What is left of it (`r`), and in how many seconds it is whole again (`t`).",
     "Retry-After": "After how many seconds to try again.",
 }
 
@@ -185,6 +187,8 @@ def _finish_operation(operation: Json) -> None:
             "Link": status == "200" and "cursor" in parameters,
             "Accept-Encoding": status == "415",
             "WWW-Authenticate": status == "401",
+            "RateLimit-Policy": True,
+            "RateLimit": True,
             "Retry-After": status in ("429", "503"),
         }
         response["headers"] = {

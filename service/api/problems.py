@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 
 from service import errors
+from service.api.rates import Budget, charge
 from service.errors import Fault
 from service.strict_json import pointer
 from service.wire import Absent, Outgoing
@@ -104,6 +105,9 @@ KINDS = {
         Kind("idempotency-key-in-use", 409, "The request is still being answered",
              "A request with this Idempotency-Key has not been answered yet.",
              "Send it again after the seconds in Retry-After, under the same key."),
+        Kind("slow-body", 408, "The body came too slowly",
+             "Less of the body came than the service waits for. The connection is closed.",
+             "Send it again over a better connection, or compressed; the least pace is in `detail`."),
         Kind("stale", 412, "The resource has changed", "If-Match names a revision that is not the current one.",
              "Read the resource again, apply the change to what it says now, and send the new ETag."),
         Kind("too-large", 413, "The body is too large", "The body is longer than the service reads.",
@@ -127,6 +131,15 @@ KINDS = {
              "Send the resource's ETag in If-Match, or * to overwrite whatever is there."),
         Kind("too-many-attempts", 429, "Too many wrong keys", "Too many keys that came from this address were wrong.",
              "Correct the key, and try again after the seconds in Retry-After."),
+        Kind("rate-limited", 429, "Too many requests",
+             "The key, or the address where there is no key, has used up its quota for this kind of work.",
+             "Send it again after the seconds in Retry-After; RateLimit says on every answer how much is left."),
+        Kind("busy", 503, "The service is busy", "The service works on as many requests as it may.",
+             "Try again after the seconds in Retry-After."),
+        Kind("took-too-long", 503, "The answer took too long",
+             "The answer did not begin in time. A change that was asked for may be made nevertheless.",
+             "Read what there is before sending a change again, or send it under the same Idempotency-Key; ask for "
+             "less at once."),
         Kind("unavailable", 503, "The database is not available",
              "The database does not answer, or its tables are not those of this version.",
              "Try again after the seconds in Retry-After; see /readyz."),
@@ -146,6 +159,7 @@ KIND_OF_ERROR: dict[type[errors.StallbudgetError], str] = {
     errors.KeyEnded: "key-ended",
     errors.KeyReused: "idempotency-key-reused",
     errors.StillRunning: "idempotency-key-in-use",
+    errors.RateLimited: "rate-limited",
     errors.DatabaseUnavailable: "unavailable",
 }
 
@@ -234,6 +248,11 @@ async def _on_own_error(request: Request, error: Exception) -> Response:
     if isinstance(error, Refused):
         return answer(request, error.kind, str(error), error.faults, error.headers)
     faults: Sequence[Fault] = ()
+    headers = {}
+    if isinstance(error, errors.DatabaseUnavailable):
+        log.warning("the database is not available: %s", error)
+    elif isinstance(error, errors.RateLimited):
+        headers["Retry-After"] = str(error.retry_after_seconds)
     if isinstance(error, errors.Unsatisfiable):
         faults = error.faults
     elif isinstance(error, errors.UnreadableDocument):
@@ -244,7 +263,7 @@ async def _on_own_error(request: Request, error: Exception) -> Response:
         faults = (Fault("If-Match", "stale", str(error)),)
     elif isinstance(error, errors.KeyReused | errors.StillRunning):
         faults = (Fault("Idempotency-Key", KIND_OF_ERROR[type(error)].replace("-", "_"), str(error)),)
-    return answer(request, KIND_OF_ERROR[type(error)], str(error), faults)
+    return answer(request, KIND_OF_ERROR[type(error)], str(error), faults, headers)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:
@@ -257,6 +276,11 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
         detail = f"{request.url.path} takes {', '.join(methods)}; not {request.method}."
     elif error.status_code == 404:
         detail = f"There is nothing at {request.url.path[:200]}."
+    if "rate_limit" not in request.scope:
+        try:
+            charge(request.scope, Budget.READING)
+        except errors.RateLimited as limited:
+            return await _on_own_error(request, limited)
     kind = _KIND_OF_STATUS.get(error.status_code)
     if kind is None:
         log.error("unexpected status %s of %s", error.status_code, request_id_of(request))

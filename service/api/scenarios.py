@@ -16,6 +16,7 @@ from service.api.idempotency import UseOnce, say_replayed
 from service.api.paging import Cursor, Limit, link_next, read_number, read_position, write_cursor
 from service.api.preconditions import IfMatch, IfNoneMatch, entity_tag, not_modified, required_version
 from service.api.problems import describes
+from service.api.rates import Budget, spends
 from service.api.sizings import Explain
 from service.errors import Fault, Stale, Unsatisfiable
 from service.sizing.size import size
@@ -339,6 +340,7 @@ def get_scenario_revision(
     "/{scenario_id}/sizing", response_model_exclude_none=True, responses=describes(404, 406, 422, 503)
 )
 @needs(Scope.READ)
+@spends(Budget.COMPUTING)
 def get_scenario_sizing(
     scenario_id: ScenarioId, database: UseDatabase, workspace_id: UseWorkspaceId, explain: Explain = False
 ) -> Sizing:

@@ -10,6 +10,7 @@ from service.api.bodies import StrictRoute
 from service.api.dependencies import ScenarioId, UseDatabase, UseWorkspaceId
 from service.api.evidence import UseChoice, gather
 from service.api.problems import Refused, describes, summary
+from service.api.rates import Budget, spends
 from service.api.scenarios import sizing_of
 from service.errors import Fault
 from service.judgement import series
@@ -32,6 +33,7 @@ Figures = Annotated[
     responses=describes(404, 406, 422, 503),
 )
 @needs(Scope.READ)
+@spends(Budget.COMPUTING)
 def get_series(
     scenario_id: ScenarioId,
     database: UseDatabase,

@@ -10,6 +10,7 @@ from service.api.benchmark_runs import StorageLabel
 from service.api.bodies import StrictRoute, accepts
 from service.api.dependencies import DIGITS, ScenarioId, UseDatabase, UseSettings, UseWorkspaceId
 from service.api.problems import Refused, describes, summary
+from service.api.rates import Budget, spends
 from service.api.scenarios import sizing_of
 from service.errors import Fault
 from service.planning import markdown, script
@@ -78,6 +79,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
     responses={**ANSWERS, **describes(404, 406, 422, 503)},
 )
 @needs(Scope.READ)
+@spends(Budget.COMPUTING)
 def get_test_plan(
     scenario_id: ScenarioId,
     request: Request,
