@@ -62,7 +62,12 @@ class UnreadableDocument(StallbudgetError):
         detail: One sentence: what is wrong, and what to post instead.
         line: The first bad line of a text, counted from 1.
         pointer: The first bad place of a JSON document (`#/operations/0/ranks/1`).
+
+    Attributes:
+        format: The format that it was read as; None where it was not recognised.
     """
+
+    format: str | None = None
 
     def __init__(
         self, code: str, detail: str, *, line: int | None = None, pointer: str | None = None

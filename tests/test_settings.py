@@ -44,6 +44,16 @@ def test_no_password_is_printed() -> None:
             "mysql://u:secret@h/d",
             "STALLBUDGET_DATABASE_URL: mysql is no database that we know",
         ),
+        (
+            "TRUSTED_PROXIES",
+            "10.0.0.1, proxy",
+            "STALLBUDGET_TRUSTED_PROXIES: 'proxy' is no address and no network",
+        ),
+        ("TRUSTED_PROXIES", "*", "STALLBUDGET_TRUSTED_PROXIES: '*' is no address and no network"),
+        ("LOG_FORMAT", "xml", "STALLBUDGET_LOG_FORMAT: Input should be 'json' or 'logfmt'."),
+        ("METRICS", "public", "STALLBUDGET_METRICS: Input should be 'off', 'loopback', 'private' or 'on'."),
+        ("SLOW_SECONDS", "0", "STALLBUDGET_SLOW_SECONDS: Input should be greater than 0."),
+        ("READING_PER_MINUTE", "-1", "STALLBUDGET_READING_PER_MINUTE: "),
         ("DATABASE_URL", "sqlite://", "STALLBUDGET_DATABASE_URL: SQLite needs the path of a file"),
     ],
 )

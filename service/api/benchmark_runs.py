@@ -27,6 +27,7 @@ from service.api.dependencies import (
 from service.api.encodings import BrokenEncoding
 from service.api.examples import UPLOADS
 from service.api.idempotency import Once, UseOnce, say_replayed
+from service.api.metrics import Metrics
 from service.api.paging import Cursor, Limit, link_next, read_position, write_cursor
 from service.api.preconditions import IfMatch, IfNoneMatch, entity_tag, not_modified, required_version
 from service.api.problems import Refused, describes, summary
@@ -138,6 +139,8 @@ async def create_benchmark_run(
     nodes: Nodes = None,
 ) -> BenchmarkRun:
     """Post what a benchmark wrote, as it is. It is read, judged for doubts, and kept with its original bytes."""
+    metrics: Metrics = request.app.state.metrics
+    request.scope["count_refusal"] = metrics.count_refused_upload
     received_at = now()
     if ran_at is not None and ran_at > received_at + CLOCK_TOLERANCE:
         fault = Fault("ran_at", "in_the_future", "A run that has taken place has a time that has passed.")
@@ -157,6 +160,8 @@ async def create_benchmark_run(
         upload = Upload(caller, once, scenario_id, body, received_at, tags, nodes)
         receipt = await run_in_threadpool(_receive, database, upload)
     run = receipt.run
+    is_new = receipt.status == 201 and not receipt.is_replayed
+    metrics.count_upload(format=run.format, outcome="stored" if is_new else "repeated")
     response.status_code = receipt.status
     if receipt.is_replayed:
         say_replayed(response)

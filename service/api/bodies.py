@@ -194,10 +194,10 @@ class ComputingRoute(StrictRoute):
 
 
 def _usual_budget(needed: Scope | None, methods: set[str]) -> Budget:
-    """Return what a route takes from that does not say so: one that computes has a body, and reads only."""
-    if needed in (Scope.WRITE, Scope.SUBMIT, Scope.ADMIN):
-        return Budget.WRITING
-    return Budget.COMPUTING if "POST" in methods else Budget.READING
+    """Return what a route takes from that does not say so: one that computes has a body, and needs to read only."""
+    if methods <= {"GET"}:
+        return Budget.READING
+    return Budget.COMPUTING if needed is Scope.READ else Budget.WRITING
 
 
 def _query_fields(route: APIRoute) -> Iterable[Any]:

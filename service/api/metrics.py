@@ -12,7 +12,9 @@ from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from service import __version__
+from service.api.problems import KIND_OF_ERROR, Refused
 from service.api.rates import RateLimits
+from service.errors import RunIdTaken, StallbudgetError, UnreadableDocument
 from service.settings import MetricsMode
 from service.store.database import Database
 
@@ -25,6 +27,8 @@ UNMATCHED = "unmatched"
 """The route of what no route matches."""
 GAVE_UP = "gave_up"
 """The status of a request whose sender left before it was answered."""
+UNKNOWN = "unknown"
+"""The format of what was refused before it was recognised."""
 OTHER = "other"
 KINDS = 200
 """How many different values a label has that comes from elsewhere; any more are `other`."""
@@ -59,6 +63,16 @@ class Metrics:
         """Count a document that came in, under its format and `stored`, `repeated` or the code of its refusal."""
         place = (format, outcome)
         self._uploads[place if place in self._uploads or len(self._uploads) < KINDS else (OTHER, OTHER)] += 1
+
+    def count_refused_upload(self, error: StallbudgetError) -> None:
+        """Count a document that was refused."""
+        if isinstance(error, UnreadableDocument):
+            self.count_upload(format=error.format or UNKNOWN, outcome=error.code)
+            return
+        kind = error.kind if isinstance(error, Refused) else KIND_OF_ERROR[type(error)]
+        self.count_upload(
+            format="dcp-timing" if isinstance(error, RunIdTaken) else UNKNOWN, outcome=kind.replace("-", "_")
+        )
 
     def count_rate_limited(self, *, budget: str, by: str) -> None:
         """Count a request that came too soon, by the budget and by whether a `key` or an `address` had it."""

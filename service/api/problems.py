@@ -245,6 +245,9 @@ def install(app: FastAPI) -> None:
 
 async def _on_own_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.StallbudgetError)  # noqa: S101 - the handler is installed for it
+    count = request.scope.get("count_refusal")
+    if count is not None:
+        count(error)
     if isinstance(error, Refused):
         return answer(request, error.kind, str(error), error.faults, error.headers)
     faults: Sequence[Fault] = ()
