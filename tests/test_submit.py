@@ -52,8 +52,9 @@ class InProcess(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         request.read()
         self.seen.append(request)
+        headers = [(name, value) for name, value in request.headers.items() if name != "host"]
         answer = self._client.request(
-            request.method, str(request.url), headers=list(request.headers.items()), content=request.content
+            request.method, request.url.raw_path.decode(), headers=headers, content=request.content
         )
         return httpx.Response(
             answer.status_code, headers=list(answer.headers.items()), content=answer.content

@@ -23,7 +23,7 @@ from service.sizing.sizing import Sizing
 from service.sizing.spec import ScenarioSpec
 from service.store import audit, scenarios
 from service.store.audit import AuditAction, AuditedResource
-from service.store.caller import Scope
+from service.store.caller import AccessScope
 from service.store.database import Database
 from service.store.scenarios import Scenario, ScenarioRevision
 from service.wire import Absent, Incoming, Outgoing
@@ -132,7 +132,7 @@ def _revision_among(versions: list[str] | None, scenario: Scenario) -> int | Non
     response_model_exclude_unset=True,
     responses=describes(400, 406, 409, 413, 415, 422, 503),
 )
-@needs(Scope.WRITE)
+@needs(AccessScope.WRITE)
 def create_scenario(
     body: ScenarioBody, database: UseDatabase, caller: UseCaller, once: UseOnce, response: Response
 ) -> Scenario:
@@ -166,7 +166,7 @@ def create_scenario(
 
 
 @router.get("", response_model_exclude_unset=True, responses=describes(406, 422, 503))
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 def list_scenarios(
     request: Request,
     response: Response,
@@ -187,7 +187,7 @@ def list_scenarios(
 
 
 @router.get("/{scenario_id}", response_model_exclude_unset=True, responses=describes(404, 406, 422, 503))
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 def get_scenario(
     scenario_id: ScenarioId,
     response: Response,
@@ -208,7 +208,7 @@ def get_scenario(
     response_model_exclude_unset=True,
     responses=describes(400, 404, 406, 409, 412, 413, 415, 422, 428, 503),
 )
-@needs(Scope.WRITE)
+@needs(AccessScope.WRITE)
 def replace_scenario(
     scenario_id: ScenarioId,
     body: ScenarioBody,
@@ -248,7 +248,7 @@ def replace_scenario(
 
 
 @router.delete("/{scenario_id}", status_code=204, responses=describes(404, 406, 409, 412, 422, 428, 503))
-@needs(Scope.WRITE)
+@needs(AccessScope.WRITE)
 def delete_scenario(
     scenario_id: ScenarioId,
     database: UseDatabase,
@@ -288,7 +288,7 @@ def delete_scenario(
 @router.get(
     "/{scenario_id}/revisions", response_model_exclude_unset=True, responses=describes(404, 406, 422, 503)
 )
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 def list_scenario_revisions(
     scenario_id: ScenarioId,
     request: Request,
@@ -316,7 +316,7 @@ def list_scenario_revisions(
     response_model_exclude_unset=True,
     responses=describes(404, 406, 422, 503),
 )
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 def get_scenario_revision(
     scenario_id: ScenarioId,
     revision: Annotated[int, Path(ge=1, le=2**31 - 1, description="Which revision, from 1."), DIGITS],
@@ -338,7 +338,7 @@ def get_scenario_revision(
 @router.get(
     "/{scenario_id}/sizing", response_model_exclude_none=True, responses=describes(404, 406, 422, 503)
 )
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 def get_scenario_sizing(
     scenario_id: ScenarioId, database: UseDatabase, workspace_id: UseWorkspaceId, explain: Explain = False
 ) -> Sizing:
