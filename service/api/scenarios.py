@@ -268,21 +268,23 @@ def delete_scenario(
             if_revision=_revision_among(versions, seen),
             with_runs=runs is Runs.DELETE,
         )
-        deleted: list[tuple[AuditedResource, UUID, str]] = [
-            (AuditedResource.BENCHMARK_RUN, run_id, sha256) for run_id, sha256 in gone
-        ]
-        deleted.append((AuditedResource.SCENARIO, scenario_id, str(seen.revision)))
-        for resource, resource_id, version in deleted:
-            audit.record(
-                transaction,
-                by=caller,
-                id=uuid4(),
-                at=at,
-                action=AuditAction.DELETE,
-                resource=resource,
-                resource_id=resource_id,
-                old_version=version,
-            )
+        audit.record_deletions(
+            transaction,
+            by=caller,
+            at=at,
+            resource=AuditedResource.BENCHMARK_RUN,
+            deleted=[(uuid4(), run_id, sha256) for run_id, sha256 in gone],
+        )
+        audit.record(
+            transaction,
+            by=caller,
+            id=uuid4(),
+            at=at,
+            action=AuditAction.DELETE,
+            resource=AuditedResource.SCENARIO,
+            resource_id=scenario_id,
+            old_version=seen.revision,
+        )
 
 
 @router.get(

@@ -97,7 +97,7 @@ def _body(route: StrictRoute) -> Any:  # noqa: ANN401 - whatever a request holds
 
 
 def _ask(client: TestClient, route: StrictRoute, ids: dict[str, str], key: Header | None) -> Response:
-    (method,) = route.methods or ()
+    method = next(iter(route.methods or ()))
     path = re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], route.path)
     query = {"get_gap_report_comparison": "?split_at=2026-01-01T00:00:00Z", "delete_scenario": "?runs=delete"}
     return client.request(
