@@ -20,6 +20,7 @@ from service.app import create_app
 from service.cli import app as command
 from service.settings import Settings
 from service.store.caller import AccessScope
+from service.store.database import Database
 from service.submit import (
     ATTEMPTS,
     FIRST_WAIT_SECONDS,
@@ -33,7 +34,7 @@ from service.submit import (
     standing,
 )
 from tests.api.asking import LOCAL
-from tests.api.keyring import make_key
+from tests.api.keyring import store_key
 
 DATA = Path(__file__).parent / "data" / "dcp"
 SAVES = DATA / "w2-save-and-load.json"
@@ -173,10 +174,10 @@ def test_what_is_said_of_a_file_goes_along(service: InProcess) -> None:
 
 
 def test_a_key_that_only_submits_takes_the_id_of_a_scenario_and_not_its_name(
-    service: InProcess, settings: Settings
+    service: InProcess, database: Database
 ) -> None:
     scenario_id = submitter(service).scenario_id("llama")
-    key = make_key(create_app(settings), AccessScope.SUBMIT)
+    key = store_key(database, AccessScope.SUBMIT)
     with httpx.Client(base_url="http://storage.test", transport=service, headers=key) as client:
         sends = Submitter(client, wait=lambda _: None, tell=lambda _: None, now=lambda: NOW)
         with pytest.raises(Unreachable, match="give its id"):
@@ -468,9 +469,9 @@ def test_the_command_ends_with_2_where_it_is_used_wrongly(tmp_path: Path) -> Non
 
 
 def test_the_command_takes_its_key_from_the_environment_alone(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    key = make_key(create_app(settings), AccessScope.WRITE)["Authorization"].removeprefix("Bearer ")
+    key = store_key(database, AccessScope.WRITE)["Authorization"].removeprefix("Bearer ")
     with served(settings) as url:
         refused = run(SAVES, "--scenario", "llama", "--url", url)
         assert (refused.exit_code, "needs a key" in refused.stderr) == (2, True)

@@ -19,9 +19,20 @@ def make_key(
     name: str = "a key",
     expires_at: datetime | None = None,
 ) -> dict[str, str]:
-    """Store a key, as another process would, and return the header that carries it."""
-    secret, id_ = Secret(token_hex(32), token_bytes(16)), uuid4()
+    """Store a key of a service, as another process would, and return the header that carries it."""
     database: Database = application.state.database
+    return store_key(database, *scopes, workspace_id=workspace_id, name=name, expires_at=expires_at)
+
+
+def store_key(
+    database: Database,
+    *scopes: AccessScope,
+    workspace_id: UUID = DEFAULT_WORKSPACE,
+    name: str = "a key",
+    expires_at: datetime | None = None,
+) -> dict[str, str]:
+    """Store a key, and return the header that carries it."""
+    secret, id_ = Secret(token_hex(32), token_bytes(16)), uuid4()
     with database.begin() as transaction:
         keys.create(
             transaction,
