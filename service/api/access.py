@@ -22,7 +22,7 @@ from service.api.problems import Refused
 from service.errors import DatabaseUnavailable, Fault
 from service.settings import Settings, is_loopback
 from service.store import keys
-from service.store.caller import DEFAULT_WORKSPACE, Caller, Scope, included
+from service.store.caller import DEFAULT_WORKSPACE, AccessScope, Caller, included
 from service.store.database import Database
 
 CACHE_SECONDS = 5.0
@@ -43,7 +43,7 @@ log = logging.getLogger("stallbudget")
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
 
-def needs(scope: Scope) -> Callable[[Endpoint], Endpoint]:
+def needs(scope: AccessScope) -> Callable[[Endpoint], Endpoint]:
     """Say which scope a key must have for a route; stands below the route's own decorator."""
 
     def mark(endpoint: Endpoint) -> Endpoint:
@@ -59,14 +59,14 @@ def needs_no_key(endpoint: Endpoint) -> Endpoint:
     return endpoint
 
 
-def needed_by(endpoint: Callable[..., Any]) -> Scope | None:
+def needed_by(endpoint: Callable[..., Any]) -> AccessScope | None:
     """Return the scope that a route says it needs, None where it says that it needs no key.
 
     Raises:
         TypeError: It says neither.
     """
     try:
-        needed: Scope | None = vars(endpoint)[_NEEDED]
+        needed: AccessScope | None = vars(endpoint)[_NEEDED]
     except KeyError:
         raise TypeError(
             f"{endpoint.__qualname__} says neither which scope it needs nor that it needs none"
@@ -109,7 +109,7 @@ class Access:
         self._changes = 0
         self._failed = FailedAttempts()
 
-    async def admit(self, scope: Mapping[str, Any], needed: Scope) -> Caller:
+    async def admit(self, scope: Mapping[str, Any], needed: AccessScope) -> Caller:
         """Return who asks by this request.
 
         Raises:
@@ -239,7 +239,7 @@ class Access:
             log.warning("the use of key %s was not written down: %s", id, error)
 
 
-_OPEN = Caller(workspace_id=DEFAULT_WORKSPACE, name="open", scopes=included([Scope.ADMIN]))
+_OPEN = Caller(workspace_id=DEFAULT_WORKSPACE, name="open", scopes=included([AccessScope.ADMIN]))
 
 
 def _refuse_foreign(host: bytes | None, origin: bytes | None) -> None:

@@ -19,7 +19,7 @@ from service.api.scenarios import Name
 from service.errors import Fault
 from service.store import audit, keys
 from service.store.audit import AuditAction, AuditedResource
-from service.store.caller import Scope
+from service.store.caller import AccessScope
 from service.store.keys import ApiKey, Secret
 from service.wire import Absent, Incoming, Outgoing
 
@@ -33,7 +33,7 @@ class ApiKeyCreate(Incoming):
 
     name: Name
     """Who or what it is for; no control characters."""
-    scopes: Annotated[list[Scope], Field(min_length=1, max_length=len(Scope))]
+    scopes: Annotated[list[AccessScope], Field(min_length=1, max_length=len(AccessScope))]
     """What it is good for: `read`; `write`, which reads as well; `submit`, which posts benchmark runs and does nothing
     else; `admin`, which does everything, keys and the audit trail included."""
     expires_at: Annotated[AwareDatetime, BeforeValidator(instant)] | Absent = None
@@ -70,7 +70,7 @@ def new_secret() -> Secret:
 @router.post(
     "", status_code=201, response_model_exclude_none=True, responses=describes(400, 406, 413, 415, 422)
 )
-@needs(Scope.ADMIN)
+@needs(AccessScope.ADMIN)
 def create_api_key(
     body: Annotated[ApiKeyCreate, Body(openapi_examples=API_KEYS)],
     database: UseDatabase,
@@ -111,7 +111,7 @@ def create_api_key(
 
 
 @router.get("", response_model_exclude_none=True, responses=describes(406, 422))
-@needs(Scope.ADMIN)
+@needs(AccessScope.ADMIN)
 def list_api_keys(
     request: Request,
     response: Response,
@@ -132,7 +132,7 @@ def list_api_keys(
 
 
 @router.get("/{key_id}", response_model_exclude_none=True, responses=describes(404, 406, 422))
-@needs(Scope.ADMIN)
+@needs(AccessScope.ADMIN)
 def get_api_key(key_id: KeyId, database: UseDatabase, workspace_id: UseWorkspaceId) -> ApiKey:
     """Return what is known of a key, when it was last used among it; never its secret."""
     with database.read() as transaction:
@@ -140,7 +140,7 @@ def get_api_key(key_id: KeyId, database: UseDatabase, workspace_id: UseWorkspace
 
 
 @router.delete("/{key_id}", status_code=204, responses=describes(404, 406, 422))
-@needs(Scope.ADMIN)
+@needs(AccessScope.ADMIN)
 def delete_api_key(key_id: KeyId, database: UseDatabase, access: UseAccess, caller: UseCaller) -> None:
     """Revoke a key: it is refused from now on, and stays in the list. Needs no If-Match, being the same twice."""
     at = now()
@@ -164,7 +164,7 @@ def delete_api_key(key_id: KeyId, database: UseDatabase, access: UseAccess, call
     response_model_exclude_none=True,
     responses=describes(400, 404, 406, 409, 413, 415, 422),
 )
-@needs(Scope.ADMIN)
+@needs(AccessScope.ADMIN)
 def create_api_key_rotation(
     key_id: KeyId,
     body: Annotated[ApiKeyRotationCreate, Body(openapi_examples=ROTATIONS)],

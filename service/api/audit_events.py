@@ -12,7 +12,7 @@ from service.api.paging import Cursor, Limit, link_next, read_position, write_cu
 from service.api.problems import describes
 from service.store import audit
 from service.store.audit import AuditEvent
-from service.store.caller import Scope
+from service.store.caller import AccessScope
 from service.wire import Absent, Outgoing
 
 router = APIRouter(prefix="/v1/audit-events", tags=["audit-events"], route_class=StrictRoute)
@@ -29,7 +29,7 @@ class AuditEventPage(Outgoing):
 
 
 @router.get("", response_model_exclude_none=True, responses=describes(406, 422))
-@needs(Scope.ADMIN)
+@needs(AccessScope.ADMIN)
 def list_audit_events(
     request: Request,
     response: Response,

@@ -36,7 +36,7 @@ from service.parsers.measurement import Record
 from service.parsers.run import BenchmarkRun, Condition, StatedNodesDiffer, with_stated_nodes
 from service.store import audit, benchmark_runs, scenarios
 from service.store.audit import AuditAction, AuditedResource
-from service.store.caller import Caller, Scope
+from service.store.caller import AccessScope, Caller
 from service.store.database import Database
 from service.wire import Absent, Outgoing
 
@@ -123,7 +123,7 @@ UPLOAD_BODY: dict[str, Any] = {
     },
     openapi_extra=UPLOAD_BODY,
 )
-@needs(Scope.SUBMIT)
+@needs(AccessScope.SUBMIT)
 async def create_benchmark_run(
     scenario_id: ScenarioId,
     request: Request,
@@ -287,7 +287,7 @@ def _with_nodes(record: Record, nodes: int | None) -> Record:
     response_model_exclude_none=True,
     responses=describes(404, 406, 422, 503),
 )
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 def list_benchmark_runs(
     scenario_id: ScenarioId,
     request: Request,
@@ -319,7 +319,7 @@ def list_benchmark_runs(
 @router.get(
     "/v1/benchmark-runs/{run_id}", response_model_exclude_none=True, responses=describes(404, 406, 422, 503)
 )
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 def get_benchmark_run(
     run_id: RunId,
     response: Response,
@@ -346,7 +346,7 @@ def get_benchmark_run(
         **describes(404, 406, 422, 503),
     },
 )
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 def get_benchmark_run_document(
     run_id: RunId, database: UseDatabase, workspace_id: UseWorkspaceId, if_none_match: IfNoneMatch = None
 ) -> Response:
@@ -368,7 +368,7 @@ def get_benchmark_run_document(
 @router.delete(
     "/v1/benchmark-runs/{run_id}", status_code=204, responses=describes(404, 406, 412, 422, 428, 503)
 )
-@needs(Scope.WRITE)
+@needs(AccessScope.WRITE)
 def delete_benchmark_run(
     run_id: RunId, database: UseDatabase, caller: UseCaller, if_match: IfMatch = None
 ) -> None:

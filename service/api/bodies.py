@@ -15,7 +15,7 @@ from service.api.encodings import ENCODINGS, BrokenEncoding, Unpacker
 from service.api.problems import MAX_ERRORS, Refused, describes, summary
 from service.api.rates import Budget, charge, spent_by
 from service.errors import Fault
-from service.store.caller import Scope
+from service.store.caller import AccessScope
 from service.strict_json import JsonFault, loads
 
 LARGE_BYTES = 65_536
@@ -193,11 +193,11 @@ class ComputingRoute(StrictRoute):
         return compute
 
 
-def _usual_budget(needed: Scope | None, methods: set[str]) -> Budget:
+def _usual_budget(needed: AccessScope | None, methods: set[str]) -> Budget:
     """Return what a route takes from that does not say so: one that computes has a body, and needs to read only."""
     if methods <= {"GET"}:
         return Budget.READING
-    return Budget.COMPUTING if needed is Scope.READ else Budget.WRITING
+    return Budget.COMPUTING if needed is AccessScope.READ else Budget.WRITING
 
 
 def _query_fields(route: APIRoute) -> Iterable[Any]:

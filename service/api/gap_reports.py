@@ -25,7 +25,7 @@ from service.judgement.report import EvidenceChoice, GapReport, StorageRuns
 from service.parsers.run import BenchmarkRun
 from service.settings import Settings
 from service.store import benchmark_runs, scenarios
-from service.store.caller import Scope
+from service.store.caller import AccessScope
 from service.store.scenarios import Scenario
 
 router = APIRouter(tags=["gap-reports"], route_class=StrictRoute)
@@ -64,7 +64,7 @@ SplitAt = Annotated[
     response_model_exclude_none=True,
     responses={**AS_TEXT, **describes(404, 406, 422, 503)},
 )
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 @spends(Budget.COMPUTING)
 def get_gap_report(
     scenario_id: ScenarioId,
@@ -108,7 +108,7 @@ def get_gap_report(
     response_model_exclude_none=True,
     responses=describes(404, 406, 422, 503),
 )
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 @spends(Budget.COMPUTING)
 def get_gap_report_comparison(
     scenario_id: ScenarioId,

@@ -29,9 +29,9 @@ Units are in the names and decimal: `_gb_per_second` is 10^9 bytes a second, `_t
 up to 2^53 - 1 in JavaScript. What is unknown is absent, never null. Enumerations may gain values. Every failure
 is an `application/problem+json` document whose `type` is a path that explains it.
 
-A request carries a key, `Authorization: Bearer sbk_…`, with the scope that its operation lists under
-`security`; `write` includes `read` and `submit`, `admin` includes all. A key sees its own workspace: what is another's is not
-there. A service that listens on the loopback alone asks for no key until there is one.
+A request carries a key, `Authorization: Bearer sbk_…`, with the scope that its operation lists under `security`.
+The scope `write` includes `read` and `submit`, `admin` includes all. A key sees its own workspace: what is another's
+is not there. A service that listens on the loopback alone asks for no key until there is one.
 """
 
 TAGS = [
@@ -82,7 +82,7 @@ def finished(app: FastAPI) -> Json:
     }
     for operation in _operations(document):
         _finish_operation(operation)
-        scope = needed[operation["operationId"]]
+        scope = needed.get(operation["operationId"])
         if scope is not None:
             operation["security"] = [{SCHEME: [str(scope)]}]
     document["components"]["securitySchemes"] = {

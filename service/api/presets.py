@@ -7,7 +7,7 @@ from service.api.bodies import StrictRoute
 from service.api.problems import describes
 from service.sizing import presets
 from service.sizing.presets import FailureRecord, GpuPreset, ModelPreset, SaveLoadTimes, StorageSystem
-from service.store.caller import Scope
+from service.store.caller import AccessScope
 from service.wire import Outgoing
 
 router = APIRouter(prefix="/v1/presets", tags=["presets"], route_class=StrictRoute)
@@ -44,35 +44,35 @@ class StorageSystemList(Outgoing):
 
 
 @router.get("/models", response_model_exclude_none=True, responses=describes(406, 422))
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 async def list_model_presets() -> ModelPresetList:
     """List the models by name, with their parameter counts and where these come from."""
     return ModelPresetList(items=list(presets.models().values()))
 
 
 @router.get("/failure-records", response_model_exclude_none=True, responses=describes(406, 422))
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 async def list_failure_records() -> FailureRecordList:
     """List the published failure records by name, with what each counts and where it was published."""
     return FailureRecordList(items=list(presets.failure_records().values()))
 
 
 @router.get("/gpus", response_model_exclude_none=True, responses=describes(406, 422))
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 async def list_gpu_presets() -> GpuPresetList:
     """List the GPUs by name, with the price and the host memory that they stand for."""
     return GpuPresetList(items=list(presets.gpus().values()))
 
 
 @router.get("/save-load-times", response_model_exclude_none=True, responses=describes(406, 422))
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 async def list_save_load_times() -> SaveLoadTimesList:
     """List how long saves and loads of real jobs took, as published: what to hold a target against."""
     return SaveLoadTimesList(items=list(presets.save_load_times().values()))
 
 
 @router.get("/storage-systems", response_model_exclude_none=True, responses=describes(406, 422))
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 async def list_storage_systems() -> StorageSystemList:
     """List published storage systems, sustained figures and peaks apart; `storage.preset` takes the sustained ones."""
     return StorageSystemList(items=list(presets.storage_systems().values()))

@@ -24,7 +24,7 @@ from service.sizing.sizing import Sizing
 from service.sizing.spec import ScenarioSpec
 from service.store import audit, scenarios
 from service.store.audit import AuditAction, AuditedResource
-from service.store.caller import Scope
+from service.store.caller import AccessScope
 from service.store.database import Database
 from service.store.scenarios import Scenario, ScenarioRevision
 from service.wire import Absent, Incoming, Outgoing
@@ -133,7 +133,7 @@ def _revision_among(versions: list[str] | None, scenario: Scenario) -> int | Non
     response_model_exclude_unset=True,
     responses=describes(400, 406, 409, 413, 415, 422, 503),
 )
-@needs(Scope.WRITE)
+@needs(AccessScope.WRITE)
 def create_scenario(
     body: ScenarioBody, database: UseDatabase, caller: UseCaller, once: UseOnce, response: Response
 ) -> Scenario:
@@ -167,7 +167,7 @@ def create_scenario(
 
 
 @router.get("", response_model_exclude_unset=True, responses=describes(406, 422, 503))
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 def list_scenarios(
     request: Request,
     response: Response,
@@ -188,7 +188,7 @@ def list_scenarios(
 
 
 @router.get("/{scenario_id}", response_model_exclude_unset=True, responses=describes(404, 406, 422, 503))
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 def get_scenario(
     scenario_id: ScenarioId,
     response: Response,
@@ -209,7 +209,7 @@ def get_scenario(
     response_model_exclude_unset=True,
     responses=describes(400, 404, 406, 409, 412, 413, 415, 422, 428, 503),
 )
-@needs(Scope.WRITE)
+@needs(AccessScope.WRITE)
 def replace_scenario(
     scenario_id: ScenarioId,
     body: ScenarioBody,
@@ -249,7 +249,7 @@ def replace_scenario(
 
 
 @router.delete("/{scenario_id}", status_code=204, responses=describes(404, 406, 409, 412, 422, 428, 503))
-@needs(Scope.WRITE)
+@needs(AccessScope.WRITE)
 def delete_scenario(
     scenario_id: ScenarioId,
     database: UseDatabase,
@@ -269,27 +269,29 @@ def delete_scenario(
             if_revision=_revision_among(versions, seen),
             with_runs=runs is Runs.DELETE,
         )
-        deleted: list[tuple[AuditedResource, UUID, str]] = [
-            (AuditedResource.BENCHMARK_RUN, run_id, sha256) for run_id, sha256 in gone
-        ]
-        deleted.append((AuditedResource.SCENARIO, scenario_id, str(seen.revision)))
-        for resource, resource_id, version in deleted:
-            audit.record(
-                transaction,
-                by=caller,
-                id=uuid4(),
-                at=at,
-                action=AuditAction.DELETE,
-                resource=resource,
-                resource_id=resource_id,
-                old_version=version,
-            )
+        audit.record_deletions(
+            transaction,
+            by=caller,
+            at=at,
+            resource=AuditedResource.BENCHMARK_RUN,
+            deleted=[(uuid4(), run_id, sha256) for run_id, sha256 in gone],
+        )
+        audit.record(
+            transaction,
+            by=caller,
+            id=uuid4(),
+            at=at,
+            action=AuditAction.DELETE,
+            resource=AuditedResource.SCENARIO,
+            resource_id=scenario_id,
+            old_version=seen.revision,
+        )
 
 
 @router.get(
     "/{scenario_id}/revisions", response_model_exclude_unset=True, responses=describes(404, 406, 422, 503)
 )
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 def list_scenario_revisions(
     scenario_id: ScenarioId,
     request: Request,
@@ -317,7 +319,7 @@ def list_scenario_revisions(
     response_model_exclude_unset=True,
     responses=describes(404, 406, 422, 503),
 )
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 def get_scenario_revision(
     scenario_id: ScenarioId,
     revision: Annotated[int, Path(ge=1, le=2**31 - 1, description="Which revision, from 1."), DIGITS],
@@ -339,7 +341,7 @@ def get_scenario_revision(
 @router.get(
     "/{scenario_id}/sizing", response_model_exclude_none=True, responses=describes(404, 406, 422, 503)
 )
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 @spends(Budget.COMPUTING)
 def get_scenario_sizing(
     scenario_id: ScenarioId, database: UseDatabase, workspace_id: UseWorkspaceId, explain: Explain = False

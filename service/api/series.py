@@ -17,7 +17,7 @@ from service.judgement import series
 from service.judgement.series import SeriesReport
 from service.sizing.sizing import TargetId
 from service.store import scenarios
-from service.store.caller import Scope
+from service.store.caller import AccessScope
 
 router = APIRouter(tags=["series"], route_class=StrictRoute)
 
@@ -32,7 +32,7 @@ Figures = Annotated[
     response_model_exclude_none=True,
     responses=describes(404, 406, 422, 503),
 )
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 @spends(Budget.COMPUTING)
 def get_series(
     scenario_id: ScenarioId,

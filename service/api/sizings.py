@@ -11,7 +11,7 @@ from service.api.problems import describes
 from service.sizing.size import size
 from service.sizing.sizing import Sizing
 from service.sizing.spec import ScenarioSpec
-from service.store.caller import Scope
+from service.store.caller import AccessScope
 
 router = APIRouter(prefix="/v1/sizings", tags=["sizings"], route_class=ComputingRoute)
 
@@ -21,7 +21,7 @@ Explain = Annotated[
 
 
 @router.post("", response_model_exclude_none=True, responses=describes(400, 406, 413, 415, 422))
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 async def create_sizing(
     spec: Annotated[ScenarioSpec, Body(openapi_examples=SPECS)],
     explain: Explain = False,

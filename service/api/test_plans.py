@@ -17,7 +17,7 @@ from service.planning import markdown, script
 from service.planning.plan import plan
 from service.planning.planned import Launcher, TestPlan
 from service.store import scenarios
-from service.store.caller import Scope
+from service.store.caller import AccessScope
 
 router = APIRouter(tags=["test-plans"], route_class=StrictRoute)
 
@@ -78,7 +78,7 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
     response_model_exclude_none=True,
     responses={**ANSWERS, **describes(404, 406, 422, 503)},
 )
-@needs(Scope.READ)
+@needs(AccessScope.READ)
 @spends(Budget.COMPUTING)
 def get_test_plan(
     scenario_id: ScenarioId,

@@ -1,5 +1,6 @@
 """Who changed what: written in the transaction of the change, never altered, never deleted."""
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -93,6 +94,34 @@ def record(
             "new_version": None if new_version is None else str(new_version),
         },
     )
+
+
+def record_deletions(
+    transaction: Connection,
+    *,
+    by: Caller,
+    at: datetime,
+    resource: AuditedResource,
+    deleted: Iterable[tuple[UUID, UUID, str]],
+) -> None:
+    """Write down the deletion of many: of each the id of the event, its own id, and its version."""
+    rows = [
+        {
+            "id": id_,
+            "workspace_id": by.workspace_id,
+            "at": in_utc(at),
+            "actor": by.name,
+            "key_id": by.key_id,
+            "action": AuditAction.DELETE,
+            "resource": resource,
+            "resource_id": resource_id,
+            "request_id": by.request_id,
+            "old_version": version,
+        }
+        for id_, resource_id, version in deleted
+    ]
+    if rows:
+        transaction.execute(audit_events.insert(), rows)
 
 
 def list_page(

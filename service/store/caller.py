@@ -9,7 +9,7 @@ DEFAULT_WORKSPACE = UUID("00000000-0000-4000-8000-000000000001")
 """The workspace that every database has, named `default`; everything of an open service is in it."""
 
 
-class Scope(StrEnum):
+class AccessScope(StrEnum):
     """What a key is good for."""
 
     READ = "read"
@@ -19,14 +19,14 @@ class Scope(StrEnum):
 
 
 _INCLUDED = {
-    Scope.READ: frozenset({Scope.READ}),
-    Scope.SUBMIT: frozenset({Scope.SUBMIT}),
-    Scope.WRITE: frozenset({Scope.READ, Scope.SUBMIT, Scope.WRITE}),
-    Scope.ADMIN: frozenset(Scope),
+    AccessScope.READ: frozenset({AccessScope.READ}),
+    AccessScope.SUBMIT: frozenset({AccessScope.SUBMIT}),
+    AccessScope.WRITE: frozenset({AccessScope.READ, AccessScope.SUBMIT, AccessScope.WRITE}),
+    AccessScope.ADMIN: frozenset(AccessScope),
 }
 
 
-def included(scopes: Iterable[Scope]) -> frozenset[Scope]:
+def included(scopes: Iterable[AccessScope]) -> frozenset[AccessScope]:
     """Return the scopes with all that they include: `write` reads and submits, `admin` does everything."""
     return frozenset().union(*(_INCLUDED[scope] for scope in scopes))
 
@@ -45,7 +45,7 @@ class Caller:
 
     workspace_id: UUID
     name: str
-    scopes: frozenset[Scope]
+    scopes: frozenset[AccessScope]
     key_id: UUID | None = None
     request_id: str | None = None
 

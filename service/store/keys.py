@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Row, exists, or_, select, tuple_
 
 from service.errors import KeyEnded, NotFound
-from service.store.caller import Caller, Scope, included
+from service.store.caller import AccessScope, Caller, included
 from service.store.page import Page, Position
 from service.store.tables import api_keys, in_utc
 from service.wire import Absent, Outgoing
@@ -28,7 +28,7 @@ class ApiKey(Outgoing):
 
     id: UUID
     name: str
-    scopes: list[Scope]
+    scopes: list[AccessScope]
     created_at: datetime
     expires_at: datetime | Absent = None
     """From when on it is refused; absent where it does not expire."""
@@ -83,7 +83,7 @@ def create(
     id: UUID,
     at: datetime,
     name: str,
-    scopes: Iterable[Scope],
+    scopes: Iterable[AccessScope],
     secret: Secret,
     expires_at: datetime | None = None,
 ) -> ApiKey:
@@ -104,7 +104,7 @@ def create(
         "id": id,
         "workspace_id": workspace_id,
         "name": name,
-        "scopes": " ".join(scope for scope in Scope if scope in kept),
+        "scopes": " ".join(scope for scope in AccessScope if scope in kept),
         "created_at": in_utc(at),
         "expires_at": None if expires_at is None else in_utc(expires_at),
         "salt": secret.salt,
@@ -283,8 +283,8 @@ def _row(transaction: Connection, *, workspace_id: UUID, id: UUID, hold: bool = 
     return row
 
 
-def _scopes(row: Row[Any]) -> list[Scope]:
-    return [Scope(scope) for scope in row.scopes.split()]
+def _scopes(row: Row[Any]) -> list[AccessScope]:
+    return [AccessScope(scope) for scope in row.scopes.split()]
 
 
 def _key(row: Row[Any]) -> ApiKey:

@@ -27,7 +27,7 @@ from service.store import (
     tables,
     workspaces,
 )
-from service.store.caller import DEFAULT_WORKSPACE, Caller, Scope
+from service.store.caller import DEFAULT_WORKSPACE, AccessScope, Caller
 from service.store.database import Database
 from tests.store.conftest import MakeRun
 
@@ -96,7 +96,7 @@ def fill(database: Database, spec: ScenarioSpec, at: datetime, make_run: MakeRun
             id=uuid4(),
             at=at,
             name="k",
-            scopes=[Scope.READ],
+            scopes=[AccessScope.READ],
             secret=keys.Secret("0" * 64, b"salt"),
         )
         audit.record(
