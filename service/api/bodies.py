@@ -141,7 +141,8 @@ class StrictRoute(APIRoute):
             if needed is not None:
                 try:
                     scope["caller"] = await scope["app"].state.access.admit(scope, needed)
-                except Refused:
+                except Exception:
+                    # Whose key it is, if it is one, is not known: the address answers for it.
                     charge(scope, Budget.READING)
                     raise
             if budget is not None:

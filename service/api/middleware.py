@@ -7,6 +7,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api import logs, problems
 from service.api.metrics import GAVE_UP, UNMATCHED, Metrics
+from service.api.rates import Budget, charge
 from service.api.watch import Pace, Watch
+from service.errors import RateLimited
 from service.settings import Settings
 
 if TYPE_CHECKING:
@@ -88,6 +91,8 @@ class EveryRequest:
                 scope["path"] not in ALWAYS_ANSWERED
             ):
                 metrics.count_cut_off("busy")
+                with suppress(RateLimited):
+                    charge(exchange.scope, Budget.READING)
                 await exchange.refuse("busy", "The service works on as many requests as it may; try again.")
             elif self._tracing is None:
                 await self.app(exchange.scope, exchange.receive, exchange.send)

@@ -28,6 +28,7 @@ from tests.api.asking import (
     stored_run,
     upload,
 )
+from tests.api.exchanges import Running, run, scope_of, under_a_clock
 from tests.api.keyring import make_key
 
 Json = dict[str, Any]
@@ -460,15 +461,55 @@ def _tour_of_trouble(document: Json, ids: Json, folder: Path) -> set[tuple[str, 
     with TestClient(app, raise_server_exceptions=False, base_url=LOCAL, headers=key) as client:
         tour = Tour(document, client)
         for method, template, operation in _operations(document):
-            if "503" in operation["responses"]:
+            if "security" in operation:
                 path = template.format(revision="1", **ids)
                 tour.ask(method.upper(), path, 503, content=_body(operation))
         app.state.access = None  # nothing that anybody foresees
         for method, template, operation in _operations(document):
-            if "503" in operation["responses"]:
+            if "security" in operation:
                 path = template.format(revision="1", **ids)
                 tour.ask(method.upper(), path, 500, content=_body(operation))
         return tour.visited
+
+
+def _tour_of_limits(document: Json, ids: Json, application: FastAPI) -> set[tuple[str, str]]:
+    """Send bodies that do not come, more than the quota, and more at once than there may be; return what was seen."""
+    visited: set[tuple[str, str]] = set()
+    passes = under_a_clock(application)
+
+    async def withhold() -> None:
+        for method, template, operation in _operations(document):
+            if "408" in operation["responses"]:
+                path = template.format(revision="1", **ids)
+                request = Running(application, scope_of(method.upper(), path, (b"if-match", b"*")))
+                await request.asks()
+                await passes(0)
+                await passes(application.state.settings.slow_seconds)
+                status, headers, _ = await request.answer()
+                await request.end()
+                assert status == 408, path
+                missing = {
+                    name for name in operation["responses"]["408"]["headers"] if name.lower() not in headers
+                }
+                assert missing == set()
+                visited.add((operation["operationId"], "408"))
+
+    run(withhold)
+    app = create_app(Settings(database_url="sqlite:///unused.db", reading_per_minute=1))
+    with TestClient(app, raise_server_exceptions=False, base_url=LOCAL) as client:
+        tour = Tour(document, client)
+        client.get("/nowhere")
+        free = [
+            (method.upper(), template.format(revision="1", **ids))
+            for method, template, operation in _operations(document)
+            if "security" not in operation
+        ]
+        for method, path in free:
+            tour.ask(method, path, 429)
+        app.state.metrics.in_flight = app.state.settings.max_concurrent_requests
+        for method, path in free:
+            tour.ask(method, path, 503)
+    return visited | tour.visited
 
 
 def test_every_answer_is_as_documented_and_every_documented_status_is_answered(
@@ -477,14 +518,15 @@ def test_every_answer_is_as_documented_and_every_documented_status_is_answered(
     tour = Tour(document, client)
     ids = _tour_of_success(tour)
     _tour_of_failure(tour, ids)
+    limited = _tour_of_limits(document, ids, application)
     _tour_without_leave(tour, ids, application)
-    visited = tour.visited | _tour_of_trouble(document, ids, tmp_path)
+    visited = tour.visited | limited | _tour_of_trouble(document, ids, tmp_path)
     documented = {
         (operation["operationId"], status)
         for _, _, operation in _operations(document)
         for status in operation["responses"]
         # What explains only has no failure of its own to provoke.
-        if status != "500" or "503" in operation["responses"]
+        if status != "500" or "security" in operation
     }
     assert documented - visited == set()
 
