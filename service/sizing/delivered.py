@@ -23,7 +23,7 @@ LIMITING_FIELD = {
 
 def save_transfer(job: Job) -> bandwidth.Transfer:
     """Return how long a save takes on the spec's storage system, whose write bandwidth is known."""
-    storage = job.spec.storage
+    storage = job.spec.storage_system
     assert storage is not None  # noqa: S101 - callers ask the spec first
     return bandwidth.transfer_time(
         total_bytes=job.checkpoint_bytes,
@@ -44,7 +44,7 @@ def delivered(
 ) -> Delivered:
     """Return what the spec's storage system delivers; a figure that it does not have keeps the specified value."""
     spec = job.spec
-    storage = spec.storage
+    storage = spec.storage_system
     assert storage is not None  # noqa: S101 - the caller asks first
     blocking_seconds, lag_seconds = specified.blocking.seconds, specified.durable_lag_seconds
     interval_seconds = specified.interval.seconds

@@ -4,10 +4,11 @@
 definition. The inputs of an expression are the function's arguments.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from service.sizing import bandwidth, capacity, checkpoint, cost, failures, goodput, interval
+from service.sizing import bandwidth, capacity, checkpoint, cost, failures, goodput, interval, inverse
 
 ARTICLE_1 = '"Checkpoint Storage That Doesn\'t Stall Training"'
 ARTICLE_2 = '"Checkpoint I/O Sizing: Write Bandwidth for 70B-405B"'
@@ -16,6 +17,8 @@ YOUNG = "J. W. Young, Communications of the ACM 17(9), 1974"
 DALY = "J. T. Daly, Future Generation Computer Systems 22, 2006"
 RENEWAL = "Renewal argument for exponential failures; with no durable lag the complete formula of " + DALY
 GARWOOD = "F. Garwood, Biometrika 28(3/4), 1936: exact Poisson limits"
+KOKOLIS = "Kokolis et al., arXiv:2410.21680"
+SERIES = "Any one part stops the node, and constant rates add up: Barlow and Proschan, 1965"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +49,29 @@ def total(**parts: float) -> float:
     return sum(parts.values())
 
 
+def solved(**inputs: float) -> float:
+    """Return the first input: a value that was searched for; the others say where the search ended."""
+    return next(iter(inputs.values()))
+
+
 def ratio(**inputs: float) -> float:
     """Return the first input over the second."""
     part, whole = inputs.values()
     return part / whole
+
+
+def product(**inputs: float) -> float:
+    """Return the product of the inputs."""
+    return math.prod(inputs.values())
+
+
+def node_mtbf_of_components(**inputs: float) -> float:
+    """Return the mean time between failures of a node from `<component>.per_node` and `<component>.mtbf_hours`. [s]"""
+    return failures.node_mtbf_of_components(
+        (value, inputs[f"{name.rpartition('.')[0]}.mtbf_hours"])
+        for name, value in inputs.items()
+        if name.endswith(".per_node")
+    )
 
 
 def stall(*, overhead_fraction: float, interval_seconds: float) -> float:
@@ -76,6 +98,14 @@ def restart_with_load(*, restart_seconds: float, specified_load_seconds: float, 
 _EXACT = (
     "exp(-(restart_seconds + durable_lag_seconds)/mtbf_seconds) / (exp(interval_seconds/mtbf_seconds) - 1)"
 )
+_OUTAGE = (
+    "mtbf_seconds * ln((interval_seconds - blocking_seconds)"
+    " / (goodput_fraction * mtbf_seconds * (exp(interval_seconds/mtbf_seconds) - 1)))"
+)
+_STALL = (
+    "interval_seconds - goodput_fraction * mtbf_seconds * (exp(interval_seconds/mtbf_seconds) - 1)"
+    " * exp((restart_seconds{lag})/mtbf_seconds)"
+)
 _COLLIDING = (
     "exp(-(restart_seconds + interval_seconds - [one buffer: blocking_seconds])/mtbf_seconds)"
     " / (exp(effective_interval_seconds/mtbf_seconds) - 1)"
@@ -88,6 +118,7 @@ REGISTER = {
         Formula("same", "the figure named", DEFINITION, given),
         Formula("sum", "the sum of the parts", DEFINITION, total),
         Formula("ratio", "the first / the second", DEFINITION, ratio),
+        Formula("product", "the product of the parts", DEFINITION, product),
         Formula(
             "checkpoint_bytes",
             "parameters * bytes_per_parameter * reduction_factor + extra_bytes",
@@ -122,7 +153,56 @@ REGISTER = {
             GARWOOD,
             failures.mtbf_high,
         ),
+        Formula(
+            "bound_of_no_failures",
+            "observed_hours * 3600 * observed_gpus / gpus / -log(1 - confidence_fraction)",
+            GARWOOD + ", one-sided, for a count of 0",
+            failures.bound_of_no_failures,
+        ),
+        Formula(
+            "node_mtbf_of_components",
+            "3600 / the sum of per_node / mtbf_hours over the components",
+            SERIES,
+            node_mtbf_of_components,
+        ),
+        Formula(
+            "component_share",
+            "per_node / mtbf_hours * node_mtbf_seconds / 3600",
+            SERIES,
+            failures.component_share,
+        ),
+        Formula(
+            "node_mtbf_of_rate",
+            "1000 * 86400 / rate_per_1000_node_days",
+            KOKOLIS,
+            failures.node_mtbf_of_rate,
+        ),
+        Formula("mtbf_of_nodes", "node_mtbf_seconds / nodes", SERIES, failures.mtbf_of_nodes),
+        Formula(
+            "early_life_mtbf",
+            "settled_mtbf_seconds / early_life_factor",
+            "Clusters fail more often at first: Schroeder and Gibson, DSN 2006. The factor is the spec's",
+            failures.early_life_mtbf,
+        ),
         Formula("failures_per_day", "86400 / mtbf_seconds", DEFINITION, failures.failures_per_day),
+        Formula(
+            "rate_by_node",
+            "1000 * 86400 / mtbf_seconds / nodes",
+            KOKOLIS,
+            lambda **inputs: 1000.0 * failures.failures_per_node_day(**inputs),
+        ),
+        Formula(
+            "planned_per_day",
+            "observed_planned / observed_hours * 24",
+            DEFINITION,
+            failures.planned_per_day,
+        ),
+        Formula(
+            "planned_fraction",
+            "planned_per_day * restart_seconds / 86400",
+            "A planned stop saves first: it costs the way back, and no work",
+            failures.planned_fraction,
+        ),
         Formula(
             "young_interval", "sqrt(2 * blocking_seconds * mtbf_seconds)", YOUNG, interval.young_interval
         ),
@@ -316,6 +396,24 @@ REGISTER = {
             RENEWAL + "; what is left of the time beside useful work, saving and restarting",
             lambda **inputs: goodput.exact_goodput_when_saves_collide(**inputs).lost_work,
         ),
+        *(
+            Formula(
+                f"{name}_waste",
+                f"1 - {name}_goodput, as the sum of saving, lost work and restarting",
+                RENEWAL,
+                lambda split=split, **inputs: sum(split(**inputs)[1:]),
+            )
+            for name, split in (
+                ("exact", goodput.exact_goodput),
+                ("colliding", goodput.exact_goodput_when_saves_collide),
+            )
+        ),
+        Formula(
+            "effective_training_time_ratio",
+            "1 - nodes * failures_per_node_day * (restart_seconds + interval_seconds / 2) / 86400",
+            KOKOLIS + ": 1 - n r (u0 + q + dt/2), with u0 and q in the restart",
+            goodput.effective_training_time_ratio,
+        ),
         Formula(
             "first_order_lost_work",
             "interval_seconds / 2 / mtbf_seconds",
@@ -361,6 +459,72 @@ REGISTER = {
             "restart_seconds - specified_load_seconds + load_seconds",
             "The restart includes its load",
             restart_with_load,
+        ),
+        Formula(
+            "goodput_for_waste",
+            "1 - waste_usd_per_year / (cluster_usd_per_hour * 8760)",
+            DEFINITION,
+            inverse.goodput_for_waste,
+        ),
+        Formula(
+            "restart_for_goodput",
+            f"{_OUTAGE} - durable_lag_seconds",
+            RENEWAL + ", solved for the restart",
+            inverse.restart_for_goodput,
+        ),
+        Formula(
+            "blocking_for_goodput",
+            _STALL.format(lag=" + durable_lag_seconds"),
+            RENEWAL + ", solved for the blocking time",
+            inverse.blocking_for_goodput,
+        ),
+        Formula(
+            "sync_write_for_goodput",
+            f"checkpoint_bytes / ({_STALL.format(lag='')}) / 1e9",
+            RENEWAL + ", solved for the blocking time",
+            inverse.sync_write_for_goodput,
+        ),
+        Formula(
+            "async_write_for_goodput",
+            f"checkpoint_bytes / ({_OUTAGE} - restart_seconds) / 1e9",
+            RENEWAL + ", solved for the durable lag",
+            inverse.async_write_for_goodput,
+        ),
+        Formula(
+            "read_for_goodput",
+            f"read_bytes / ({_OUTAGE} - durable_lag_seconds - other_restart_seconds) / 1e9",
+            RENEWAL + ", solved for the load in the restart",
+            inverse.read_for_goodput,
+        ),
+        Formula(
+            "read_for_restart",
+            "read_bytes / (restart_seconds - other_restart_seconds) / 1e9",
+            "The restart includes its load",
+            inverse.read_for_restart,
+        ),
+        Formula(
+            "solved",
+            "the first, at which the sizing gives the second, and the second reaches the third",
+            "A bracket of sizings, narrowed until its ends lie within 1e-10 of each other",
+            solved,
+        ),
+        Formula(
+            "solved_count",
+            "the first, the last count at which the sizing gives the second, and the second reaches the third",
+            "Sizings of ever closer counts",
+            solved,
+        ),
+        Formula(
+            "end_of_range",
+            "the end of what the field takes, at which the sizing gives the second",
+            "The bounds of a spec's fields",
+            solved,
+        ),
+        Formula(
+            "nearest",
+            "the first, at which the sizing gives the others: the end of what the field takes, or the best in it",
+            "Where the goal is missed by least",
+            solved,
         ),
     )
 }

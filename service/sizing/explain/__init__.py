@@ -7,7 +7,12 @@ evaluates every line and holds it against the figure.
 from service.sizing.checkpoint import largest_node_share
 from service.sizing.explain.contents import explain_capacity, explain_checkpoint, explain_host_memory
 from service.sizing.explain.delivered import explain_delivered
-from service.sizing.explain.interruptions import explain_failures, explain_restart
+from service.sizing.explain.interruptions import (
+    explain_failures,
+    explain_planned,
+    explain_restart,
+    explain_uncertainty,
+)
 from service.sizing.explain.lines import EVEN, LAST_NODE_FULL, Facts, Lines
 from service.sizing.explain.outcome import explain_cost, explain_goodput
 from service.sizing.explain.saving import explain_blocking, explain_interval, explain_write
@@ -85,6 +90,8 @@ def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
         sizing.restart.seconds,
         sizing.write.durable_lag_seconds or 0.0,
     )
+    explain_uncertainty(lines, job)
+    explain_planned(lines, job)
     if sizing.cost is not None:
         explain_cost(lines, job, "#", sizing.cost, sizing.goodput, sizing.interval, sizing.blocking.seconds)
     explain_targets(lines, job)

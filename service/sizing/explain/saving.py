@@ -1,5 +1,6 @@
 """How the interval, the stall and the rates that they ask for came about."""
 
+from service.sizing import presets
 from service.sizing.explain.lines import CREATES_OVERLAP, EXPONENTIAL, LAST_NODE_FULL, Facts, Lines
 from service.sizing.sizing import Interval
 from service.sizing.spec import DEFAULT_HEADROOM, IntervalRule
@@ -111,7 +112,7 @@ def explain_write(lines: Lines, job: Facts) -> None:
     lines.add(
         "#/write/per_node_gb_per_second",
         "share",
-        {**required, "holders": sizing.checkpoint.nodes},
+        {**required, "holders": min(sizing.checkpoint.nodes, sizing.checkpoint.writers)},
         LAST_NODE_FULL,
     )
     lines.add(
@@ -133,11 +134,16 @@ def explain_write(lines: Lines, job: Facts) -> None:
 
 def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -> None:
     """Explain a transfer's time on the given storage system."""
-    storage, block = job.spec.storage, job.sizing.checkpoint
+    storage, block = job.spec.storage_system, job.sizing.checkpoint
     if storage is None:
         return
     amplification = job.spec.restore.read_amplification if reading and job.spec.restore is not None else 1.0
     creates = storage.file_creates_per_second if not reading else None
+    assumption, source = "The system holds its stated figures." if reading else CREATES_OVERLAP, None
+    figure = "read_gb_per_second" if reading else "write_gb_per_second"
+    if storage.preset is not None and getattr(job.spec.storage, figure) is None:
+        preset = presets.storage_systems()[storage.preset]
+        assumption, source = f"{assumption} {preset.note}.", preset.source
     lines.add(
         pointer,
         "transfer_time",
@@ -149,5 +155,6 @@ def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -
             "files": block.files if creates is not None else None,
             "file_creates_per_second": creates,
         },
-        "The system holds its stated figures." if reading else CREATES_OVERLAP,
+        assumption,
+        source,
     )

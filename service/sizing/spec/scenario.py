@@ -85,7 +85,7 @@ class ScenarioSpec(Incoming):
     @property
     def storage_times_a_save(self) -> bool:
         """Whether the storage block has a limit that times a save."""
-        storage = self.storage
+        storage = self.storage_system
         return storage is not None and any(
             limit is not None
             for limit in (
@@ -94,6 +94,11 @@ class ScenarioSpec(Incoming):
                 storage.file_creates_per_second,
             )
         )
+
+    @property
+    def storage_system(self) -> StorageSpec | None:
+        """The storage block, with the figures of its preset."""
+        return self.storage.with_preset if self.storage is not None else None
 
     @property
     def parameters(self) -> int:
