@@ -21,6 +21,7 @@ from service.api import (
     scenarios,
     series,
     sizings,
+    solutions,
     test_plans,
 )
 from service.api.access import Access
@@ -83,6 +84,7 @@ def create_app(settings: Settings, *, tracing: "Tracing | None" = None) -> FastA
     # Not include_router: it matches each request twice, against the router and then against its routes.
     for room in (
         sizings,
+        solutions,
         presets,
         scenarios,
         benchmark_runs,

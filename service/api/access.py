@@ -29,6 +29,7 @@ CACHE_SECONDS = 5.0
 """For how long a key that was checked, or the absence of keys, is taken as it was: so long a key may be good after
 another process revoked it. In the process that revokes it, it ends at once."""
 CACHED_KEYS = 1000
+OWN_HOSTS = 100
 USE_NOTED = timedelta(minutes=1)
 """How exact `last_used_at` is."""
 
@@ -103,6 +104,8 @@ class Access:
         self._monotonic = monotonic
         self._may_be_open = settings.may_be_open
         self._open_until = -1.0
+        # What Host headers of this machine look like here: to read one takes longer than all else.
+        self._own_hosts: set[bytes] = set()
         self._verified: dict[bytes, _Verified] = {}
         # Routes that change keys run in threads. What was looked up before a change must not be kept after it.
         self._changing = threading.Lock()
@@ -130,7 +133,12 @@ class Access:
         if authorization is None:
             if not await self._is_open():
                 raise _unauthorized("This service needs a key: send it as Authorization: Bearer sbk_….")
-            _refuse_foreign(host, origin)
+            if host is not None and host not in self._own_hosts:
+                _refuse_foreign_host(host)
+                if len(self._own_hosts) < OWN_HOSTS:
+                    self._own_hosts.add(host)
+            if origin is not None:
+                _refuse_foreign_origin(origin, host)
             return _OPEN
         if not authorization.lower().startswith(_BEARER):
             raise _unauthorized(
@@ -242,19 +250,22 @@ class Access:
 _OPEN = Caller(workspace_id=DEFAULT_WORKSPACE, name="open", scopes=included([AccessScope.ADMIN]))
 
 
-def _refuse_foreign(host: bytes | None, origin: bytes | None) -> None:
-    """Refuse what a page of somebody else makes a browser on this machine send to an open service.
+# A page of somebody else can make a browser on this machine send requests here. It sends its own Origin with what
+# changes anything; or it has a name of its own lead to this machine, which then stands in Host.
 
-    Such a page sends its own Origin, or has a name of its own lead to this machine, which is then in Host.
-    """
-    if host is not None and not is_loopback(_name_of(host)):
+
+def _refuse_foreign_host(host: bytes) -> None:
+    if not is_loopback(_name_of(host)):
         raise Refused(
             "forbidden",
             "Without keys this service answers to localhost and 127.0.0.1 only; to reach it under another name, "
             "make a key with `stallbudget key create`.",
             Fault("Host", "foreign", "Ask for localhost or 127.0.0.1."),
         )
-    if origin is not None and (host is None or _place_of(origin) != host.lower()):
+
+
+def _refuse_foreign_origin(origin: bytes, host: bytes | None) -> None:
+    if host is None or _place_of(origin) != host.lower():
         raise Refused(
             "forbidden",
             "Without keys this service takes no requests from pages of other sites; make a key with "

@@ -69,6 +69,15 @@ StorageLabel = Annotated[
         description="Which storage was measured.",
     ),
 ]
+ChosenLabel = Annotated[
+    str | None,
+    Query(
+        max_length=128,
+        pattern=LABEL_PATTERN.replace("+", "*"),
+        description="Only runs of this storage; empty for the runs without a label.",
+    ),
+]
+"""Which runs are read: None stands for the caller's having said nothing, an empty one for runs without a label."""
 Conditions = Annotated[
     list[Condition] | None, Query(description="The state of the storage meanwhile; may be repeated.")
 ]
@@ -86,6 +95,13 @@ Nodes = Annotated[
     Query(ge=1, le=10_000_000, description="How many nodes took part, where the file does not say."),
     DIGITS,
 ]
+
+
+class BenchmarkRunReceipt(BenchmarkRun):
+    """A run as it was stored, and what the poster has to know about that."""
+
+    notice: str | Absent = None
+    """Where the same bytes were stored before with other tags: which were kept, and which were not taken."""
 
 
 class BenchmarkRunPage(Outgoing):
@@ -116,8 +132,9 @@ UPLOAD_BODY: dict[str, Any] = {
     response_model_exclude_none=True,
     responses={
         200: {
-            "model": BenchmarkRun,
-            "description": "The same bytes are stored already: the run as it was first stored.",
+            "model": BenchmarkRunReceipt,
+            "description": "The same bytes are stored already: the run as it was first stored, with a `notice` where "
+            "it carries other tags than were given now.",
         },
         **describes(404, 406, 409, 413, 415, 422, 503),
     },
@@ -137,8 +154,12 @@ async def create_benchmark_run(
     note: Note = None,
     ran_at: RanAt = None,
     nodes: Nodes = None,
-) -> BenchmarkRun:
-    """Post what a benchmark wrote, as it is. It is read, judged for doubts, and kept with its original bytes."""
+) -> BenchmarkRunReceipt:
+    """Post what a benchmark wrote, as it is. It is read, judged for doubts, and kept with its original bytes.
+
+    The same bytes again are the same run, with the tags that it has: `notice` says so where others were given. To
+    change a tag, delete the run and post it anew.
+    """
     metrics: Metrics = request.app.state.metrics
     request.scope["count_refusal"] = metrics.count_refused_upload
     received_at = now()
@@ -167,7 +188,29 @@ async def create_benchmark_run(
         say_replayed(response)
     response.headers["Location"] = f"/v1/benchmark-runs/{run.id}"
     response.headers["ETag"] = entity_tag(run.sha256)
-    return run
+    notice = None if receipt.status == 201 else _notice(run, tags, nodes)
+    # Constructed: the run was read and checked, and may hold thousands of measurements.
+    return BenchmarkRunReceipt.model_construct(**dict(run), notice=notice)
+
+
+def _notice(run: BenchmarkRun, given: dict[str, Any], nodes: int | None) -> str | None:
+    """Return what was asked for of a run that is stored already and is otherwise, if anything was."""
+    others = [
+        name
+        for name, value in given.items()
+        if value not in (None, [])
+        and (set(value) != set(run.conditions) if name == "conditions" else value != getattr(run, name))
+    ]
+    parts = run.operations or run.measurements or ()
+    if nodes is not None and any(part.nodes != nodes for part in parts):
+        others.append("nodes")
+    if not others:
+        return None
+    kept = f"the label {run.storage_label}" if run.storage_label is not None else "no label"
+    return (
+        f"These bytes are stored already, as run {run.id} with {kept}; it keeps its tags, and what was given now for "
+        f"{', '.join(others)} was not taken. To change them, delete the run and post it again."
+    )
 
 
 def _require_scenario(database: Database, workspace_id: UUID, scenario_id: UUID) -> None:
@@ -294,7 +337,7 @@ def list_benchmark_runs(
     response: Response,
     database: UseDatabase,
     workspace_id: UseWorkspaceId,
-    storage_label: StorageLabel = None,
+    storage_label: ChosenLabel = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> BenchmarkRunPage:
@@ -307,7 +350,8 @@ def list_benchmark_runs(
             scenario_id=scenario_id,
             limit=limit,
             after=after,
-            storage_label=storage_label,
+            storage_label=storage_label or None,
+            unlabelled=storage_label == "",
         )
     if page.next_after is None:
         return BenchmarkRunPage(items=page.items)

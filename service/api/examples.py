@@ -62,6 +62,29 @@ SCENARIOS = {
     for name, example in SPECS.items()
 }
 
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "write_bandwidth": {
+        "summary": "Which write bandwidth makes 90 % of the time count?",
+        "value": {
+            "spec": LLAMA_405B_SYNC,
+            "unknown": "write_gb_per_second",
+            "goal": {"goodput_fraction": 0.9},
+        },
+    },
+    "largest_cluster": {
+        "summary": "Up to how many GPUs does a given storage system keep 90 % of the time useful?",
+        "value": {"spec": GIVEN_STORAGE, "unknown": "gpus", "goal": {"goodput_fraction": 0.9}},
+    },
+    "out_of_reach": {
+        "summary": "A goodput that no write bandwidth reaches, since restarts alone waste more",
+        "value": {
+            "spec": LLAMA_405B_SYNC,
+            "unknown": "write_gb_per_second",
+            "goal": {"goodput_fraction": 0.95},
+        },
+    },
+}
+
 IOR_CSV = """\
 access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter
 write,1745.6908,873.2978,0.0064,32768.0000,2048.0000,0.0182,0.1099,0.0076,0.1100,6,0

@@ -36,6 +36,7 @@ is not there. A service that listens on the loopback alone asks for no key until
 
 TAGS = [
     {"name": "sizings", "description": "What a scenario asks of its storage. Stateless."},
+    {"name": "solutions", "description": "What a quantity has to be to reach a goal. Stateless."},
     {"name": "presets", "description": "Named inputs, each with its source."},
     {"name": "scenarios", "description": "Stored specs, with every past revision."},
     {"name": "benchmark-runs", "description": "What benchmarks wrote, normalised, beside the original."},

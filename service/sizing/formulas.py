@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from service.sizing import bandwidth, capacity, checkpoint, cost, failures, goodput, interval
+from service.sizing import bandwidth, capacity, checkpoint, cost, failures, goodput, interval, inverse
 
 ARTICLE_1 = '"Checkpoint Storage That Doesn\'t Stall Training"'
 ARTICLE_2 = '"Checkpoint I/O Sizing: Write Bandwidth for 70B-405B"'
@@ -47,6 +47,11 @@ def given(**inputs: float) -> float:
 def total(**parts: float) -> float:
     """Return the sum of the parts."""
     return sum(parts.values())
+
+
+def solved(**inputs: float) -> float:
+    """Return the first input: a value that was searched for; the others say where the search ended."""
+    return next(iter(inputs.values()))
 
 
 def ratio(**inputs: float) -> float:
@@ -92,6 +97,14 @@ def restart_with_load(*, restart_seconds: float, specified_load_seconds: float, 
 
 _EXACT = (
     "exp(-(restart_seconds + durable_lag_seconds)/mtbf_seconds) / (exp(interval_seconds/mtbf_seconds) - 1)"
+)
+_OUTAGE = (
+    "mtbf_seconds * ln((interval_seconds - blocking_seconds)"
+    " / (goodput_fraction * mtbf_seconds * (exp(interval_seconds/mtbf_seconds) - 1)))"
+)
+_STALL = (
+    "interval_seconds - goodput_fraction * mtbf_seconds * (exp(interval_seconds/mtbf_seconds) - 1)"
+    " * exp((restart_seconds{lag})/mtbf_seconds)"
 )
 _COLLIDING = (
     "exp(-(restart_seconds + interval_seconds - [one buffer: blocking_seconds])/mtbf_seconds)"
@@ -446,6 +459,72 @@ REGISTER = {
             "restart_seconds - specified_load_seconds + load_seconds",
             "The restart includes its load",
             restart_with_load,
+        ),
+        Formula(
+            "goodput_for_waste",
+            "1 - waste_usd_per_year / (cluster_usd_per_hour * 8760)",
+            DEFINITION,
+            inverse.goodput_for_waste,
+        ),
+        Formula(
+            "restart_for_goodput",
+            f"{_OUTAGE} - durable_lag_seconds",
+            RENEWAL + ", solved for the restart",
+            inverse.restart_for_goodput,
+        ),
+        Formula(
+            "blocking_for_goodput",
+            _STALL.format(lag=" + durable_lag_seconds"),
+            RENEWAL + ", solved for the blocking time",
+            inverse.blocking_for_goodput,
+        ),
+        Formula(
+            "sync_write_for_goodput",
+            f"checkpoint_bytes / ({_STALL.format(lag='')}) / 1e9",
+            RENEWAL + ", solved for the blocking time",
+            inverse.sync_write_for_goodput,
+        ),
+        Formula(
+            "async_write_for_goodput",
+            f"checkpoint_bytes / ({_OUTAGE} - restart_seconds) / 1e9",
+            RENEWAL + ", solved for the durable lag",
+            inverse.async_write_for_goodput,
+        ),
+        Formula(
+            "read_for_goodput",
+            f"read_bytes / ({_OUTAGE} - durable_lag_seconds - other_restart_seconds) / 1e9",
+            RENEWAL + ", solved for the load in the restart",
+            inverse.read_for_goodput,
+        ),
+        Formula(
+            "read_for_restart",
+            "read_bytes / (restart_seconds - other_restart_seconds) / 1e9",
+            "The restart includes its load",
+            inverse.read_for_restart,
+        ),
+        Formula(
+            "solved",
+            "the first, at which the sizing gives the second, and the second reaches the third",
+            "A bracket of sizings, narrowed until its ends lie within 1e-10 of each other",
+            solved,
+        ),
+        Formula(
+            "solved_count",
+            "the first, the last count at which the sizing gives the second, and the second reaches the third",
+            "Sizings of ever closer counts",
+            solved,
+        ),
+        Formula(
+            "end_of_range",
+            "the end of what the field takes, at which the sizing gives the second",
+            "The bounds of a spec's fields",
+            solved,
+        ),
+        Formula(
+            "nearest",
+            "the first, at which the sizing gives the others: the end of what the field takes, or the best in it",
+            "Where the goal is missed by least",
+            solved,
         ),
     )
 }

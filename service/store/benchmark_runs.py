@@ -114,6 +114,7 @@ def list_page(
     limit: int,
     after: Position | None = None,
     storage_label: str | None = None,
+    unlabelled: bool = False,
 ) -> Page[BenchmarkRun, Position]:
     """Return a scenario's runs after a position, the first received first; raise NotFound.
 
@@ -124,11 +125,12 @@ def list_page(
         limit: How many at most.
         after: The position of the last run that the caller has.
         storage_label: Only runs of this storage; None for all, those without a label too.
+        unlabelled: Only runs without a label.
     """
     place = (benchmark_runs.c.received_at, benchmark_runs.c.id)
     query = select(benchmark_runs).where(_in(workspace_id, scenario_id)).order_by(*place).limit(limit + 1)
-    if storage_label is not None:
-        query = query.where(benchmark_runs.c.storage_label == storage_label)
+    if storage_label is not None or unlabelled:
+        query = query.where(_labelled(storage_label))
     if after is not None:
         query = query.where(tuple_(*place) > after)
     found = [_run(row) for row in transaction.execute(query)]
@@ -217,6 +219,38 @@ def for_judgement(
         .order_by(benchmark_runs.c.received_at, benchmark_runs.c.id)
     )
     return [_run(row) for row in rows]
+
+
+def of_every_storage(
+    transaction: Connection, *, workspace_id: UUID, scenario_id: UUID, period: Period = ALWAYS
+) -> list[BenchmarkRun]:
+    """Return every run of a scenario that took place in a time, whatever its label, the first received first."""
+    rows = transaction.execute(
+        select(benchmark_runs)
+        .where(_in(workspace_id, scenario_id), *_during(period))
+        .order_by(benchmark_runs.c.received_at, benchmark_runs.c.id)
+    )
+    return [_run(row) for row in rows]
+
+
+def on_storage(
+    transaction: Connection, *, workspace_id: UUID, storage_label: str, period: Period = ALWAYS
+) -> tuple[list[BenchmarkRun], list[scenarios.Scenario]]:
+    """Return a workspace's runs that carry a label, the first received first; and the scenarios that they are of.
+
+    Args:
+        transaction: What it happens in.
+        workspace_id: Whose runs.
+        storage_label: Which storage.
+        period: Only runs that took place then.
+    """
+    chosen = (_of(workspace_id), benchmark_runs.c.storage_label == storage_label, *_during(period))
+    rows = transaction.execute(
+        select(benchmark_runs).where(*chosen).order_by(benchmark_runs.c.received_at, benchmark_runs.c.id)
+    )
+    runs = [_run(row) for row in rows]
+    measured_for = select(benchmark_runs.c.scenario_id).where(*chosen)
+    return runs, scenarios.among(transaction, workspace_id=workspace_id, ids=measured_for)
 
 
 def named(

@@ -68,6 +68,13 @@ def get(transaction: Connection, *, workspace_id: UUID, id: UUID) -> Scenario:
     return _scenario(row)
 
 
+def among(transaction: Connection, *, workspace_id: UUID, ids: Select[tuple[UUID]]) -> list[Scenario]:
+    """Return the scenarios of a workspace whose ids a query gives, as they are now."""
+    return [
+        _scenario(row) for row in transaction.execute(_present(workspace_id).where(scenarios.c.id.in_(ids)))
+    ]
+
+
 def list_page(
     transaction: Connection, *, workspace_id: UUID, limit: int, after: Position | None = None
 ) -> Page[Scenario, Position]:

@@ -59,8 +59,14 @@ class Running:
         self._messages.put_nowait({"type": "http.request", "body": body, "more_body": more})
 
     async def asks(self) -> None:
-        """Wait until the app waits for a piece of the body."""
-        await asyncio.wait_for(self._asked.wait(), 30)
+        """Wait until the app waits for a piece of the body; fail where it answers instead."""
+        asked, answered = (
+            asyncio.ensure_future(self._asked.wait()),
+            asyncio.ensure_future(self._answered.wait()),
+        )
+        await asyncio.wait([asked, answered], timeout=30, return_when=asyncio.FIRST_COMPLETED)
+        answered.cancel()
+        assert asked.done(), self.sent
 
     async def answer(self) -> tuple[int, dict[str, str], bytes]:
         """Wait for the answer, and return its status, its headers and its body."""

@@ -18,6 +18,7 @@ from starlette.testclient import TestClient
 from service.api.access import CACHE_SECONDS, Access
 from service.api.attempts import ATTEMPTS, WINDOW_SECONDS
 from service.api.bodies import StrictRoute
+from service.api.examples import QUESTIONS
 from service.app import create_app
 from service.settings import AccessMode, Settings
 from service.store import audit, tables
@@ -42,7 +43,7 @@ ALLOWED = {
     AccessScope.ADMIN: set(AccessScope),
 }
 CHANGING = {"POST", "PUT", "DELETE"}
-STATELESS = {"create_sizing"}
+STATELESS = {"create_sizing", "create_solution"}
 
 
 class Place(NamedTuple):
@@ -74,9 +75,9 @@ def _place(client: TestClient, workspace_id: UUID) -> Place:
     }
     admin = own[AccessScope.ADMIN]
     scenario = client.post("/v1/scenarios", json={"name": "llama", "spec": SYNC}, headers=admin).json()["id"]
-    run = client.post(f"/v1/scenarios/{scenario}/benchmark-runs", content=IOR_JSON, headers=admin).json()[
-        "id"
-    ]
+    run = client.post(
+        f"/v1/scenarios/{scenario}/benchmark-runs?storage_label=pfs", content=IOR_JSON, headers=admin
+    ).json()["id"]
     key = id_of(make_key(app, AccessScope.READ, workspace_id=workspace_id))
     return Place({"scenario_id": scenario, "run_id": run, "key_id": str(key), "revision": "1"}, own)
 
@@ -87,6 +88,7 @@ def _body(route: StrictRoute) -> Any:  # noqa: ANN401 - whatever a request holds
         return IOR_JSON + b"\n"
     examples = {
         "create_sizing": SYNC,
+        "create_solution": QUESTIONS["write_bandwidth"]["value"],
         "create_scenario": {"name": "another", "spec": SYNC},
         "replace_scenario": {"name": "renamed", "spec": SYNC},
         "create_api_key": {"name": "new", "scopes": ["read"]},
@@ -99,7 +101,11 @@ def _body(route: StrictRoute) -> Any:  # noqa: ANN401 - whatever a request holds
 def _ask(client: TestClient, route: StrictRoute, ids: dict[str, str], key: Header | None) -> Response:
     method = next(iter(route.methods or ()))
     path = re.sub(r"\{(\w+)\}", lambda found: ids[found[1]], route.path)
-    query = {"get_gap_report_comparison": "?split_at=2026-01-01T00:00:00Z", "delete_scenario": "?runs=delete"}
+    query = {
+        "get_gap_report_comparison": "?split_at=2026-01-01T00:00:00Z",
+        "get_storage_series": "?storage_label=pfs",
+        "delete_scenario": "?runs=delete",
+    }
     return client.request(
         method,
         path + query.get(str(route.operation_id), ""),

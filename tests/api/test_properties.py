@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from service.api.examples import SPECS
+from service.api.examples import QUESTIONS, SPECS
 from tests.api.asking import DCP, IOR_CSV, IOR_JSON, IOR_TEXT, PROBLEM, nulls, store
 
 FEW = settings(
@@ -106,6 +106,17 @@ def test_a_good_spec_with_other_numbers_gets_an_answer_without_infinities(
     stateless: TestClient, spec: object
 ) -> None:
     answer = stateless.post("/v1/sizings?explain=true", content=json.dumps(spec))
+    _is_an_answer(answer, {200})
+    assert "Infinity" not in answer.text
+    assert "NaN" not in answer.text
+
+
+@FEW
+@given(mutated([each["value"] for each in QUESTIONS.values()], NUMBERS | WORDS))
+def test_a_good_question_changed_at_random_gets_an_answer_without_infinities(
+    stateless: TestClient, question: object
+) -> None:
+    answer = stateless.post("/v1/solutions?explain=true", content=json.dumps(question))
     _is_an_answer(answer, {200})
     assert "Infinity" not in answer.text
     assert "NaN" not in answer.text

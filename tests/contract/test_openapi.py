@@ -249,7 +249,7 @@ def test_every_body_is_required_and_has_an_example(document: Json) -> None:
         assert content["examples"]
         for example in content["examples"].values():
             assert set(example) == {"summary", "value"}
-    assert found == 6
+    assert found == 7
 
 
 def _new_key(client: TestClient) -> str:
@@ -342,6 +342,10 @@ def _tour_of_success(tour: Tour) -> Json:
         assert name
         for explain in ("", "?explain=true"):
             tour.ask("POST", f"/v1/sizings{explain}", 200, json=example["value"])
+    questions = tour.document["paths"]["/v1/solutions"]["post"]["requestBody"]["content"]["application/json"]
+    for example in questions["examples"].values():
+        for explain in ("", "?explain=true"):
+            tour.ask("POST", f"/v1/solutions{explain}", 200, json=example["value"])
     for name in ("models", "failure-records", "gpus", "save-load-times", "storage-systems"):
         tour.ask("GET", f"/v1/presets/{name}", 200)
     for path in ("/problems", "/problems/stale", "/doubts", "/doubts/stale"):
@@ -356,6 +360,7 @@ def _tour_of_success(tour: Tour) -> Json:
     for document in (IOR_JSON, IOR_CSV, DCP):
         run = tour.ask("POST", f"{runs}?note=a&conditions=idle", 201, content=document).json()
     tour.ask("POST", runs, 200, content=DCP)
+    tour.ask("POST", f"{runs}?storage_label=another", 200, content=DCP)
     for path in ("/v1/scenarios?limit=1", f"{place}/revisions?limit=1", f"{runs}?limit=1"):
         following = tour.ask("GET", path, 200).headers["link"].split(">")[0][1:]
         tour.ask("GET", following, 200)
@@ -370,8 +375,14 @@ def _tour_of_success(tour: Tour) -> Json:
             tour.ask("GET", f"{place}/gap-report{label}", 200, headers={"Accept": media_type})
     for form in ("application/json", "text/markdown", "text/x-shellscript", "application/x-slurm"):
         tour.ask("GET", f"{place}/test-plan?nodes=16", 200, headers={"Accept": form})
-    for query in ("", "?figure=write_bandwidth&storage_label=test-disk"):
+    for query in (
+        "",
+        "?figure=write_bandwidth&storage_label=test-disk",
+        "?storage_label=",
+        "?all_storages=true",
+    ):
         tour.ask("GET", f"{place}/series{query}", 200)
+    tour.ask("GET", "/v1/series?storage_label=test-disk", 200)
     for query in ("storage_label=test-disk&storage_label=none", "split_at=2026-11-29T00:00:00Z"):
         tour.ask("GET", f"{place}/gap-report-comparison?{query}", 200)
     keys = "/v1/api-keys"
@@ -454,6 +465,14 @@ def _tour_without_leave(tour: Tour, ids: Json, application: FastAPI) -> None:
         tour.ask(method, path, 429, headers=wrong)
 
 
+def _required_query(operation: Json) -> str:
+    """Return a query of the parameters without which there is no answer."""
+    names = [
+        each["name"] for each in operation.get("parameters", ()) if each["in"] == "query" and each["required"]
+    ]
+    return f"?{'&'.join(f'{name}=a' for name in names)}" if names else ""
+
+
 def _tour_of_trouble(document: Json, ids: Json, folder: Path) -> set[tuple[str, str]]:
     """Visit what needs a database while there is none, and return what was seen."""
     app = create_app(Settings(database_url=f"sqlite:///{folder / 'empty.db'}", access=AccessMode.KEYS))
@@ -462,17 +481,17 @@ def _tour_of_trouble(document: Json, ids: Json, folder: Path) -> set[tuple[str, 
         tour = Tour(document, client)
         for method, template, operation in _operations(document):
             if "security" in operation:
-                path = template.format(revision="1", **ids)
+                path = template.format(revision="1", **ids) + _required_query(operation)
                 tour.ask(method.upper(), path, 503, content=_body(operation))
         app.state.access = None  # nothing that anybody foresees
         for method, template, operation in _operations(document):
             if "security" in operation:
-                path = template.format(revision="1", **ids)
+                path = template.format(revision="1", **ids) + _required_query(operation)
                 tour.ask(method.upper(), path, 500, content=_body(operation))
         return tour.visited
 
 
-def _tour_of_limits(document: Json, ids: Json, application: FastAPI) -> set[tuple[str, str]]:
+def _tour_of_limits(document: Json, ids: Json, application: FastAPI, key: str) -> set[tuple[str, str]]:
     """Send bodies that do not come, more than the quota, and more at once than there may be; return what was seen."""
     visited: set[tuple[str, str]] = set()
     passes = under_a_clock(application)
@@ -481,7 +500,9 @@ def _tour_of_limits(document: Json, ids: Json, application: FastAPI) -> set[tupl
         for method, template, operation in _operations(document):
             if "408" in operation["responses"]:
                 path = template.format(revision="1", **ids)
-                request = Running(application, scope_of(method.upper(), path, (b"if-match", b"*")))
+                request = Running(
+                    application, scope_of(method.upper(), path, (b"authorization", key.encode()))
+                )
                 await request.asks()
                 await passes(0)
                 await passes(application.state.settings.slow_seconds)
@@ -500,7 +521,7 @@ def _tour_of_limits(document: Json, ids: Json, application: FastAPI) -> set[tupl
         tour = Tour(document, client)
         client.get("/nowhere")
         free = [
-            (method.upper(), template.format(revision="1", **ids))
+            (method.upper(), template.format(type="stale", code="wide_spread"))
             for method, template, operation in _operations(document)
             if "security" not in operation
         ]
@@ -518,7 +539,7 @@ def test_every_answer_is_as_documented_and_every_documented_status_is_answered(
     tour = Tour(document, client)
     ids = _tour_of_success(tour)
     _tour_of_failure(tour, ids)
-    limited = _tour_of_limits(document, ids, application)
+    limited = _tour_of_limits(document, ids, application, client.headers["Authorization"])
     _tour_without_leave(tour, ids, application)
     visited = tour.visited | limited | _tour_of_trouble(document, ids, tmp_path)
     documented = {
@@ -534,6 +555,7 @@ def test_every_answer_is_as_documented_and_every_documented_status_is_answered(
 def test_every_route_of_the_contract_is_in_the_document(document: Json) -> None:
     expected = {
         "/v1/sizings": {"post"},
+        "/v1/solutions": {"post"},
         "/v1/presets/models": {"get"},
         "/v1/presets/failure-records": {"get"},
         "/v1/presets/gpus": {"get"},
@@ -555,6 +577,7 @@ def test_every_route_of_the_contract_is_in_the_document(document: Json) -> None:
         "/v1/api-keys/{key_id}": {"get", "delete"},
         "/v1/api-keys/{key_id}/rotations": {"post"},
         "/v1/audit-events": {"get"},
+        "/v1/series": {"get"},
         "/problems/{type}": {"get"},
         "/doubts/{code}": {"get"},
     }

@@ -7,6 +7,7 @@ contradicts itself; `ScenarioSpec` refuses what needs two blocks to see.
 from service.sizing.spec.cluster import ClusterSpec, ShardsSpec
 from service.sizing.spec.failures import FailingComponent, FailuresSpec
 from service.sizing.spec.model import ModelSpec
+from service.sizing.spec.question import SolutionGoal, SolutionQuestion, SolutionUnknown
 from service.sizing.spec.restart import RestartSpec, RestoreSpec
 from service.sizing.spec.save import DEFAULT_HEADROOM, IntervalRule, IntervalSpec, SaveMode, SaveSpec
 from service.sizing.spec.scenario import ScenarioSpec
@@ -28,5 +29,8 @@ __all__ = [
     "SaveSpec",
     "ScenarioSpec",
     "ShardsSpec",
+    "SolutionGoal",
+    "SolutionQuestion",
+    "SolutionUnknown",
     "StorageSpec",
 ]
