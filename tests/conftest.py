@@ -4,6 +4,7 @@ Postgres is a real server that comes as a package, started once for all tests; o
 STALLBUDGET_TEST_POSTGRES_URL, where databases of our own are made and dropped again.
 """
 
+import logging
 import os
 import shutil
 import tempfile
@@ -26,6 +27,22 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.load_profile("repeatable")
 
 BOTH = ("sqlite", "postgres")
+
+
+@pytest.fixture(autouse=True)
+def _logging_stays_as_it_was() -> Iterator[None]:
+    """Undo what a command of the service, or of another tool, does to the log of this process."""
+    names = (None, "stallbudget", "uvicorn", "uvicorn.error", "uvicorn.access", "alembic")
+    kept = [
+        (logger, logger.handlers[:], logger.level, logger.disabled, logger.propagate)
+        for logger in map(logging.getLogger, names)
+    ]
+    yield
+    for logger, handlers, level, disabled, propagates in kept:
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+        logger.disabled = disabled
+        logger.propagate = propagates
 
 
 @pytest.fixture(scope="session")

@@ -232,7 +232,7 @@ def test_every_route_says_what_it_needs_or_is_not_made() -> None:
 
     everybody = {route.path for route in ROUTES if route.needed_scope is None}
     assert everybody == {
-        *("/", "/livez", "/readyz", "/openapi.json", "/docs", "/docs/{name}"),
+        *("/", "/livez", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/{name}"),
         *("/problems", "/problems/{type}", "/doubts", "/doubts/{code}"),
     }
 

@@ -14,8 +14,10 @@ from starlette.types import Message, Scope
 from service.app import create_app
 from service.settings import Settings
 from service.sizing import presets
+from service.store.caller import DEFAULT_WORKSPACE, AccessScope
 from tests.api.asking import IOR_JSON, LOCAL, NOWHERE, SYNC, problem, store, stored_run, upload
 from tests.api.exchanges import Running, run, scope_of, under_a_clock
+from tests.api.keyring import id_of, make_key
 
 
 @pytest.mark.parametrize("given", ["a", "7f3-A_.9", "x" * 128])
@@ -339,3 +341,21 @@ def test_the_trace_of_the_caller_is_in_the_line(
     with caplog.at_level(logging.INFO, "stallbudget"):
         stateless.get("/livez", headers={"traceparent": given})
     assert [line.get("trace_id") for line in _lines(caplog)] == [trace_id]
+
+
+def test_a_line_names_the_key_by_its_id_alone(
+    client: TestClient, application: FastAPI, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = make_key(application, AccessScope.READ, name="a-name-that-is-confidential")
+    with caplog.at_level(logging.INFO, "stallbudget"):
+        assert client.get("/v1/scenarios", headers=key).status_code == 200
+        assert (
+            client.get("/v1/scenarios", headers={"Authorization": "Bearer sbk_confidential"}).status_code
+            == 401
+        )
+    good, bad = _lines(caplog)
+    assert (good["key_id"], good["workspace_id"]) == (str(id_of(key)), str(DEFAULT_WORKSPACE))
+    assert bad.keys() & {"key_id", "workspace_id"} == set()
+    written = repr([vars(record) for record in caplog.records])
+    assert key["Authorization"].rpartition("_")[2] not in written
+    assert "confidential" not in written

@@ -1,6 +1,8 @@
 """How many requests a caller may send: the quota comes back evenly, and every answer says how it stands."""
 
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,7 +13,9 @@ from service.api import bodies
 from service.api.rates import WINDOW_SECONDS, Budget, RateLimits, Standing
 from service.app import create_app
 from service.settings import Settings
+from service.store.caller import AccessScope
 from tests.api.asking import LOCAL, SYNC, problem, store
+from tests.api.keyring import make_key
 
 
 class Clock:
@@ -200,3 +204,30 @@ def test_without_a_key_the_address_counts(one: str, other: str, share: bool) -> 
         assert client.get("/v1/presets/gpus").status_code == 200
         second = TestClient(app, base_url=LOCAL, client=(other, 2))
         assert second.get("/v1/presets/gpus").status_code == (429 if share else 200)
+
+
+def test_each_key_has_its_own_quota_from_wherever_it_comes(migrated_sqlite: Path, tmp_path: Path) -> None:
+    file = shutil.copy(migrated_sqlite, tmp_path / "a.db")
+    app = create_app(Settings(database_url=f"sqlite:///{file}", reading_per_minute=1))
+    one, other = make_key(app, AccessScope.READ), make_key(app, AccessScope.READ)
+    with TestClient(app, base_url=LOCAL, client=("10.0.0.1", 1)) as client:
+        elsewhere = TestClient(app, base_url=LOCAL, client=("10.0.0.2", 1))
+        assert client.get("/v1/scenarios", headers=one).status_code == 200
+        assert client.get("/v1/scenarios", headers=other).status_code == 200
+        answer = elsewhere.get("/v1/scenarios", headers=one)
+        assert "key" in problem(answer, 429, "rate-limited")["detail"]
+        # Who has no key, or no good one, has the quota of the address.
+        assert client.get("/v1/scenarios").status_code == 401
+        assert client.get("/v1/scenarios").status_code == 429
+        assert elsewhere.get("/v1/scenarios", headers={"Authorization": "Bearer sbk_no"}).status_code == 401
+
+
+def test_what_a_key_may_not_do_counts_against_its_address(migrated_sqlite: Path, tmp_path: Path) -> None:
+    file = shutil.copy(migrated_sqlite, tmp_path / "a.db")
+    app = create_app(Settings(database_url=f"sqlite:///{file}", reading_per_minute=1))
+    key = make_key(app, AccessScope.READ)
+    with TestClient(app, base_url=LOCAL) as client:
+        answer = client.post("/v1/scenarios", headers=key)
+        assert answer.status_code == 403
+        assert answer.headers["ratelimit"].startswith('"reading";r=0')
+        assert client.post("/v1/scenarios", headers=key).status_code == 429
