@@ -36,6 +36,31 @@ GIVEN_STORAGE: dict[str, Any] = {
     },
 }
 
+MIXTURE_OF_EXPERTS: dict[str, Any] = {
+    "model": {
+        "config": {
+            "model_type": "mixtral",
+            "hidden_size": 4096,
+            "intermediate_size": 14336,
+            "num_hidden_layers": 32,
+            "num_attention_heads": 32,
+            "num_key_value_heads": 8,
+            "num_local_experts": 8,
+            "num_experts_per_tok": 2,
+            "vocab_size": 32000,
+            "tie_word_embeddings": False,
+            "torch_dtype": "bfloat16",
+        },
+        "recipe": "adam_bf16_moments",
+        "extra_bytes_per_rank": 20_000,
+    },
+    "cluster": {"gpus": 256, "gpus_per_node": 8},
+    "failures": {"preset": "meta-rsc-1"},
+    "restart": {"seconds": 600},
+    "save": {"mode": "async", "blocking_seconds": 3},
+    "restore": {"target_seconds": 60},
+}
+
 NEW_CLUSTER: dict[str, Any] = {
     **LLAMA_405B_ASYNC,
     "failures": {
@@ -50,11 +75,46 @@ NEW_CLUSTER: dict[str, Any] = {
     "interval": {"rule": "exact"},
 }
 
+TIERS: dict[str, Any] = {
+    **LLAMA_405B_ASYNC,
+    "tiers": [
+        {"kind": "host_memory", "interval_seconds": 60, "blocking_seconds": 0.5, "restore_seconds": 5},
+        {
+            "kind": "peer_memory",
+            "interval_seconds": 60,
+            "blocking_seconds": 0,
+            "durable_lag_seconds": 15,
+            "restore_seconds": 10,
+            "replicas": 2,
+        },
+        {
+            "kind": "node_local_nvme",
+            "interval_seconds": 300,
+            "blocking_seconds": 0,
+            "node_write_gb_per_second": 5,
+            "node_read_gb_per_second": 10,
+            "drives_per_node": 4,
+            "drive_bytes": 1_920_000_000_000,
+            "rated_drive_writes_per_day": 1,
+        },
+    ],
+    "failure_mix": [
+        {"kind": "process", "fraction": 0.25},
+        {"kind": "node_loss", "fraction": 0.7},
+        {"kind": "node_loss", "nodes": 2, "fraction": 0.05},
+    ],
+}
+
 SPECS: dict[str, dict[str, Any]] = {
     "sync": {"summary": "405B on 16,384 GPUs, synchronous saves of 60 s", "value": LLAMA_405B_SYNC},
     "async": {"summary": "The same, asynchronous saves that block for 5 s", "value": LLAMA_405B_ASYNC},
     "components": {"summary": "The same on a new cluster, its failures by component", "value": NEW_CLUSTER},
     "storage": {"summary": "70B on 1,024 GPUs: what a given storage system delivers", "value": GIVEN_STORAGE},
+    "tiers": {"summary": "405B with copies in host memory, on a peer and on NVMe", "value": TIERS},
+    "config": {
+        "summary": "A mixture of experts by its config.json, its state by a recipe",
+        "value": MIXTURE_OF_EXPERTS,
+    },
 }
 
 SCENARIOS = {

@@ -6,7 +6,7 @@ from service.api.access import needs
 from service.api.bodies import StrictRoute
 from service.api.problems import describes
 from service.sizing import presets
-from service.sizing.presets import FailureRecord, GpuPreset, ModelPreset, SaveLoadTimes, StorageSystem
+from service.sizing.presets import FailureRecord, GpuPreset, ModelPreset, Recipe, SaveLoadTimes, StorageSystem
 from service.store.caller import AccessScope
 from service.wire import Outgoing
 
@@ -17,6 +17,12 @@ class ModelPresetList(Outgoing):
     """All models that a spec can name."""
 
     items: list[ModelPreset]
+
+
+class RecipeList(Outgoing):
+    """All recipes that a spec can name."""
+
+    items: list[Recipe]
 
 
 class FailureRecordList(Outgoing):
@@ -46,8 +52,15 @@ class StorageSystemList(Outgoing):
 @router.get("/models", response_model_exclude_none=True, responses=describes(406, 422))
 @needs(AccessScope.READ)
 async def list_model_presets() -> ModelPresetList:
-    """List the models by name, with their parameter counts and where these come from."""
+    """List the models by name, with their shapes, the parameters that follow, and where the shapes come from."""
     return ModelPresetList(items=list(presets.models().values()))
+
+
+@router.get("/recipes", response_model_exclude_none=True, responses=describes(406, 422))
+@needs(AccessScope.READ)
+async def list_recipes() -> RecipeList:
+    """List what a checkpoint may hold of a model's state by name, item by item, and where the items come from."""
+    return RecipeList(items=list(presets.recipes().values()))
 
 
 @router.get("/failure-records", response_model_exclude_none=True, responses=describes(406, 422))

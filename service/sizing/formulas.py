@@ -5,17 +5,34 @@ definition. The inputs of an expression are the function's arguments.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from service.sizing import bandwidth, capacity, checkpoint, cost, failures, goodput, interval, inverse
+from service.sizing import (
+    bandwidth,
+    capacity,
+    checkpoint,
+    cost,
+    failures,
+    goodput,
+    interval,
+    inverse,
+    recovery,
+    saves,
+    tiers,
+)
 
 ARTICLE_1 = '"Checkpoint Storage That Doesn\'t Stall Training"'
 ARTICLE_2 = '"Checkpoint I/O Sizing: Write Bandwidth for 70B-405B"'
 DEFINITION = "Definition"
+CHECK_N_RUN = (
+    "Eisenman et al., Check-N-Run, NSDI 22, section 4: a full checkpoint, and consecutive increments"
+)
 YOUNG = "J. W. Young, Communications of the ACM 17(9), 1974"
 DALY = "J. T. Daly, Future Generation Computer Systems 22, 2006"
 RENEWAL = "Renewal argument for exponential failures; with no durable lag the complete formula of " + DALY
+GEMINI = "Z. Wang et al., GEMINI, SOSP 2023, section 4"
+TIERED = "Renewal argument for exponential failures, tier by tier; cf. A. Moody et al., SCR, SC10"
 GARWOOD = "F. Garwood, Biometrika 28(3/4), 1936: exact Poisson limits"
 KOKOLIS = "Kokolis et al., arXiv:2410.21680"
 SERIES = "Any one part stops the node, and constant rates add up: Barlow and Proschan, 1965"
@@ -60,6 +77,52 @@ def ratio(**inputs: float) -> float:
     return part / whole
 
 
+def difference(**inputs: float) -> float:
+    """Return the first input less the second."""
+    larger, smaller = inputs.values()
+    return larger - smaller
+
+
+def drive_space_fraction(
+    *, node_bytes: float, replicas: int, versions: int, drives_per_node: int, drive_bytes: float
+) -> float:
+    """Return the part of a node's drives that a tier takes."""
+    held = tiers.held_bytes(node_bytes=node_bytes, replicas=replicas, versions=versions)
+    return held / (drives_per_node * drive_bytes)
+
+
+def counted(**inputs: float) -> float:
+    """Return the parameters of a kind: of each sort of layer times its number, and those outside the layers."""
+    found = inputs.get("parameters_outside_layers", 0.0)
+    for name, layers in inputs.items():
+        if name.startswith("layers_"):
+            found += layers * inputs["parameters_per_layer_" + name.removeprefix("layers_")]
+    return found
+
+
+def adapter_parameters(*, lora_rank: int, matrix_sides: int) -> float:
+    """Return the parameters of low-rank adapters: two factors of a rank for each matrix."""
+    return lora_rank * matrix_sides
+
+
+def checkpoint_bytes_itemised(
+    *,
+    reduction_factor: float = 1.0,
+    compression_factor: float = 1.0,
+    deduplication_factor: float = 1.0,
+    extra_bytes: float = 0.0,
+    extra_bytes_per_rank: float = 0.0,
+    gpus: float = 0.0,
+    **items: float,
+) -> float:
+    """Return what a full save writes of an itemised state. [B]"""
+    return checkpoint.written_bytes(
+        state_bytes=sum(items.values()),
+        written_fraction=reduction_factor * compression_factor * deduplication_factor,
+        extra_bytes=extra_bytes + extra_bytes_per_rank * gpus,
+    )
+
+
 def product(**inputs: float) -> float:
     """Return the product of the inputs."""
     return math.prod(inputs.values())
@@ -95,6 +158,46 @@ def restart_with_load(*, restart_seconds: float, specified_load_seconds: float, 
     return restart_seconds - specified_load_seconds + load_seconds
 
 
+def tier_levels(inputs: Mapping[str, float]) -> list[tiers.Level]:
+    """Return the levels that inputs such as `host_memory.blocking_seconds` describe, in their order."""
+    found: dict[str, dict[str, float]] = {}
+    for name, value in inputs.items():
+        kind, _, field = name.partition(".")
+        found.setdefault(kind, {})[field] = value
+    return [
+        tiers.Level(
+            saves=int(level.get("saves_per_shared_save", 1)),
+            blocking_seconds=level.get("blocking_seconds", 0.0),
+            durable_lag_seconds=level.get("durable_lag_seconds", 0.0),
+            fallback_fraction=level.get("fallback_fraction", 0.0),
+            restart_seconds=level.get("restart_seconds", 0.0),
+        )
+        for level in found.values()
+    ]
+
+
+def fallback_fraction(**inputs: float) -> float:
+    """Return the failures that fall back to a tier, from three inputs for each kind of failure in turn."""
+    values = list(inputs.values())
+    return tiers.fallback_fraction(
+        failure_fractions=values[0::3],
+        survival_fractions=values[1::3],
+        nearer_survival_fractions=values[2::3],
+    )
+
+
+def tiered_fraction(
+    *,
+    shared_saves_per_failure: float,
+    seconds_per_shared_save: float,
+    mtbf_seconds: float,
+    mean_restart_seconds: float,
+) -> float:
+    """Return the part of the wall time that so many seconds in each period of shared storage are."""
+    alive = mtbf_seconds / (mtbf_seconds + mean_restart_seconds)
+    return alive / mtbf_seconds * shared_saves_per_failure * seconds_per_shared_save
+
+
 _EXACT = (
     "exp(-(restart_seconds + durable_lag_seconds)/mtbf_seconds) / (exp(interval_seconds/mtbf_seconds) - 1)"
 )
@@ -124,6 +227,119 @@ REGISTER = {
             "parameters * bytes_per_parameter * reduction_factor + extra_bytes",
             "Rajbhandari et al., ZeRO, SC20, section 3.1; " + ARTICLE_2,
             checkpoint.checkpoint_bytes,
+        ),
+        Formula(
+            "checkpoint_bytes_itemised",
+            "the items of the state added up, times reduction_factor, compression_factor and deduplication_factor "
+            "where given, + extra_bytes + extra_bytes_per_rank * gpus",
+            "The recipe; " + ARTICLE_2,
+            checkpoint_bytes_itemised,
+        ),
+        Formula(
+            "counted",
+            "layers_1 * parameters_per_layer_1 + layers_2 * parameters_per_layer_2 + parameters_outside_layers",
+            "The model's shape; a term that the model does not have is left out",
+            counted,
+        ),
+        Formula(
+            "adapter_parameters",
+            "lora_rank * matrix_sides",
+            "Hu et al., LoRA, arXiv:2106.09685: two factors of the rank, as long as the matrix's rows and columns",
+            adapter_parameters,
+        ),
+        Formula(
+            "state_item_bytes", "parameters * bytes_per_parameter", DEFINITION, checkpoint.state_item_bytes
+        ),
+        Formula(
+            "difference_bytes",
+            "max(state_bytes * compression_factor * differential_fraction + extra_bytes, 1)",
+            CHECK_N_RUN,
+            saves.difference_bytes,
+        ),
+        Formula(
+            "mean_save_bytes",
+            "(checkpoint_bytes + (full_every - 1) * difference_bytes) / full_every",
+            CHECK_N_RUN,
+            saves.mean_save_bytes,
+        ),
+        Formula(
+            "longest_chain_bytes",
+            "checkpoint_bytes + (full_every - 1) * difference_bytes",
+            CHECK_N_RUN,
+            saves.longest_chain_bytes,
+        ),
+        Formula(
+            "mean_chain_bytes",
+            "checkpoint_bytes + (full_every - 1) / 2 * difference_bytes",
+            CHECK_N_RUN,
+            saves.mean_chain_bytes,
+        ),
+        Formula(
+            "whole_bytes",
+            "state_bytes * compression_factor + extra_bytes",
+            "A restore needs all of it, whichever save wrote it",
+            saves.whole_bytes,
+        ),
+        Formula(
+            "restored_read_bytes",
+            "restored_bytes * read_amplification",
+            ARTICLE_2,
+            lambda *, restored_bytes, read_amplification: bandwidth.read_bytes(
+                checkpoint_bytes=restored_bytes, read_amplification=read_amplification
+            ),
+        ),
+        Formula(
+            "kept_chain_bytes",
+            "(F * checkpoint_bytes + (n - F) * difference_bytes) * (1 + protection_fraction), "
+            "n = copies + full_every - 1 saves, F = ceil(n / full_every) of them full",
+            "At worst the whole run before the oldest copy is kept for its sake",
+            saves.kept_chain_bytes,
+        ),
+        Formula(
+            "kept_shared_bytes",
+            "(restored_bytes + (copies - 1) * checkpoint_bytes) * (1 + protection_fraction)",
+            "The oldest copy is there as a whole, and of each later one what it wrote",
+            saves.kept_shared_bytes,
+        ),
+        Formula(
+            "chain_copies_that_fit",
+            "max(n - full_every, 0), n the saves that fit of runs of a full one and full_every - 1 differences",
+            "One copy is in flight, and the run before the oldest one is kept",
+            saves.chain_copies_that_fit,
+        ),
+        Formula(
+            "shared_copies_that_fit",
+            "max(floor((usable_bytes - restored_bytes) / checkpoint_bytes), 0)",
+            "One copy is in flight, and the oldest one is there as a whole",
+            saves.shared_copies_that_fit,
+        ),
+        Formula(
+            "chain_peak_fraction",
+            "kept_chain_bytes / usable_bytes",
+            "Usable space is after protection, and one copy is in flight",
+            lambda *, usable_bytes, **chain: (
+                saves.kept_chain_bytes(protection_fraction=0.0, **chain) / usable_bytes
+            ),
+        ),
+        Formula(
+            "shared_peak_fraction",
+            "kept_shared_bytes / usable_bytes",
+            "Usable space is after protection, and one copy is in flight",
+            lambda *, usable_bytes, **shared: (
+                saves.kept_shared_bytes(protection_fraction=0.0, **shared) / usable_bytes
+            ),
+        ),
+        Formula(
+            "chain_seconds_until_full",
+            "n * interval_seconds, n the saves that fit of runs of a full one and full_every - 1 differences",
+            "Nothing is deleted",
+            lambda *, interval_seconds, **chain: saves.chain_saves_that_fit(**chain) * interval_seconds,
+        ),
+        Formula(
+            "shared_seconds_until_full",
+            "(1 + floor((usable_bytes - restored_bytes) / checkpoint_bytes)) * interval_seconds, 0 where not one fits",
+            "Nothing is deleted",
+            lambda *, interval_seconds, **shared: saves.shared_saves_that_fit(**shared) * interval_seconds,
         ),
         Formula("node_count", "ceil(gpus / gpus_per_node)", DEFINITION, checkpoint.node_count),
         Formula("even_share", "checkpoint_bytes / holders", ARTICLE_2, checkpoint.even_share),
@@ -453,6 +669,152 @@ REGISTER = {
             "space_bytes / 1e12 * usd_per_tb_month",
             DEFINITION,
             cost.space_usd_per_month,
+        ),
+        Formula("difference", "the first - the second", DEFINITION, difference),
+        Formula(
+            "nested_saves",
+            "next_saves * max(1, round(next_interval_seconds / interval_seconds))",
+            "A tier saves with every save of the next one",
+            tiers.nested_saves,
+        ),
+        Formula(
+            "tier_young_interval",
+            "sqrt(2 * blocking_seconds * mtbf_seconds / fallback_fraction)",
+            YOUNG + ", for the failures that fall back to the tier",
+            tiers.tier_young_interval,
+        ),
+        Formula(
+            "shared_stall",
+            "blocking_seconds + effective_seconds - interval_seconds",
+            "Each save waits for the one before it",
+            tiers.shared_stall,
+        ),
+        Formula(
+            "shared_lag",
+            "interval_seconds - [one buffer: blocking_seconds]",
+            RENEWAL,
+            tiers.shared_lag,
+        ),
+        Formula(
+            "copies_lag",
+            "node_bytes * copies / (node_write_gb_per_second * 1e9)",
+            DEFINITION,
+            tiers.durable_lag,
+        ),
+        Formula(
+            "node_write_rate",
+            "node_bytes * copies / durable_lag_seconds / 1e9",
+            DEFINITION,
+            tiers.node_write_rate,
+        ),
+        Formula(
+            "group_survival",
+            "1 if lost_nodes < replicas, else sum over i of (-1)**i * C(g, i) * C(nodes - i*replicas, lost_nodes - "
+            "i*replicas) / C(nodes, lost_nodes), g = nodes/replicas; where that is not whole the last replicas + nodes "
+            "mod replicas nodes form a ring",
+            GEMINI,
+            recovery.survival_fraction,
+        ),
+        Formula(
+            "fallback_fraction",
+            "sum over the kinds of failure of failure_fraction * max(survival_fraction - nearer_survival_fraction, 0)",
+            "A failure falls back to the nearest tier that survives it",
+            fallback_fraction,
+        ),
+        Formula("held_bytes", "node_bytes * replicas * versions", GEMINI, tiers.held_bytes),
+        Formula("peer_bytes", "checkpoint_bytes * (replicas - 1)", GEMINI, tiers.peer_bytes),
+        Formula(
+            "written_tb_per_day",
+            "node_bytes * replicas * (86400 / interval_seconds) / 1e12",
+            DEFINITION,
+            tiers.written_tb_per_day,
+        ),
+        Formula(
+            "drive_writes_per_day",
+            "written_tb_per_day * 1e12 / (drives_per_node * drive_bytes)",
+            "JEDEC JESD218: a drive write is its capacity",
+            tiers.drive_writes_per_day,
+        ),
+        Formula(
+            "drive_space_fraction",
+            "node_bytes * replicas * versions / (drives_per_node * drive_bytes)",
+            DEFINITION,
+            drive_space_fraction,
+        ),
+        Formula(
+            "shared_saves_per_failure",
+            "A * d / F of the farthest tier; from tier to tier A and F of a stretch between saves become those of the "
+            "next by entering stretch after stretch: A * (B + d) / W of the lives pass, F * (B + d) / W more end, "
+            "W = (F + A) * B + d * A; d = sum of fallback_fraction * exp(-durable_lag_seconds/mtbf_seconds) over the "
+            "tiers so far, B the failures that fall back farther; the first stretch has A = exp(-t/mtbf_seconds), "
+            "F = 1 - A, t = (period_seconds - stalls) / its saves + its stall",
+            TIERED,
+            lambda *, period_seconds, mtbf_seconds, **levels: tiers.saves_per_failure(
+                tier_levels(levels), period_seconds=period_seconds, mtbf_seconds=mtbf_seconds
+            ),
+        ),
+        Formula(
+            "restart_per_failure",
+            "the mean over the tiers of the restart that each failure begins; one that a failure cuts short begins "
+            "again, from a farther tier where that is needed; for one tier mtbf_seconds * (exp(restart_seconds / "
+            "mtbf_seconds) - 1)",
+            TIERED,
+            lambda *, mtbf_seconds, **levels: tiers.mean_restart_seconds(
+                tier_levels(levels), mtbf_seconds=mtbf_seconds
+            ),
+        ),
+        Formula(
+            "tiered_goodput",
+            "shared_saves_per_failure * (period_seconds - sum of saves_per_shared_save * blocking_seconds)"
+            " / (mtbf_seconds + mean_restart_seconds)",
+            TIERED,
+            lambda *, shared_saves_per_failure, period_seconds, mtbf_seconds, mean_restart_seconds, **levels: (
+                tiered_fraction(
+                    shared_saves_per_failure=shared_saves_per_failure,
+                    seconds_per_shared_save=tiers.useful_seconds(
+                        tier_levels(levels), period_seconds=period_seconds
+                    ),
+                    mtbf_seconds=mtbf_seconds,
+                    mean_restart_seconds=mean_restart_seconds,
+                )
+            ),
+        ),
+        Formula(
+            "tiered_saving",
+            "shared_saves_per_failure * (sum of saves_per_shared_save * blocking_seconds)"
+            " / (mtbf_seconds + mean_restart_seconds)",
+            TIERED,
+            lambda *, shared_saves_per_failure, mtbf_seconds, mean_restart_seconds, **levels: tiered_fraction(
+                shared_saves_per_failure=shared_saves_per_failure,
+                seconds_per_shared_save=sum(
+                    level.saves * level.blocking_seconds for level in tier_levels(levels)
+                ),
+                mtbf_seconds=mtbf_seconds,
+                mean_restart_seconds=mean_restart_seconds,
+            ),
+        ),
+        Formula(
+            "tiered_lost_work",
+            "(mtbf_seconds - shared_saves_per_failure * period_seconds) / (mtbf_seconds + mean_restart_seconds)",
+            TIERED,
+            tiers.lost_work_fraction,
+        ),
+        Formula(
+            "tiered_restarting",
+            "mean_restart_seconds / (mtbf_seconds + mean_restart_seconds)",
+            TIERED,
+            lambda *, mtbf_seconds, mean_restart_seconds: (
+                mean_restart_seconds / (mtbf_seconds + mean_restart_seconds)
+            ),
+        ),
+        Formula(
+            "tiered_first_order",
+            "sum of saves_per_shared_save * blocking_seconds / period_seconds + sum of fallback_fraction * "
+            "(period_seconds / saves_per_shared_save / 2 + durable_lag_seconds + restart_seconds) / mtbf_seconds",
+            ARTICLE_1 + ", tier by tier and with the durable lag",
+            lambda *, period_seconds, mtbf_seconds, **levels: tiers.first_order_waste(
+                tier_levels(levels), period_seconds=period_seconds, mtbf_seconds=mtbf_seconds
+            ),
         ),
         Formula(
             "restart_with_load",

@@ -5,7 +5,7 @@ The same for the figures that a scenario asks for and for those that a given sto
 
 from typing import NamedTuple
 
-from service.sizing import cost, failures, goodput, interval
+from service.sizing import bandwidth, cost, failures, goodput, interval
 from service.sizing.sizing import (
     Blocking,
     Capacity,
@@ -18,6 +18,7 @@ from service.sizing.sizing import (
     WarningCode,
 )
 from service.sizing.spec import IntervalRule, ScenarioSpec
+from service.sizing.state import Saved
 
 
 class Job(NamedTuple):
@@ -26,6 +27,7 @@ class Job(NamedTuple):
     spec: ScenarioSpec
     is_async: bool
     checkpoint_bytes: float
+    saved: Saved
     nodes: int
     writers: int
     files: int
@@ -35,6 +37,14 @@ class Job(NamedTuple):
     buffers: int
     mtbf_seconds: float
     gpu_hour_usd: float | None
+
+    @property
+    def staging_bytes_per_node(self) -> float:
+        """Host memory that async staging takes on the node that holds most; it holds the state uncompressed. [B]"""
+        return bandwidth.staging_bytes(
+            node_bytes=self.node_share_bytes * (self.saved.staged_bytes / self.checkpoint_bytes),
+            staging_buffers=self.buffers,
+        )
 
 
 class Operation(NamedTuple):

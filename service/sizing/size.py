@@ -2,7 +2,7 @@
 
 from service import __version__
 from service.errors import Fault, Unsatisfiable
-from service.sizing import bandwidth, capacity, checkpoint, presets
+from service.sizing import bandwidth, checkpoint, presets
 from service.sizing.delivered import LIMITING_FIELD, delivered, save_transfer
 from service.sizing.explain import explain
 from service.sizing.interruptions import failures_of, planned_of, uncertainty_of
@@ -16,10 +16,12 @@ from service.sizing.sizing import (
     Restart,
     Sizing,
     SizingWarning,
+    Tiers,
     WarningCode,
     Write,
 )
 from service.sizing.spec import DEFAULT_HEADROOM, IntervalRule, SaveMode, ScenarioSpec
+from service.sizing.state import Saved, saved
 from service.sizing.targets import targets
 from service.wire import INT64_MAX
 
@@ -40,7 +42,8 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     """
     warnings: list[SizingWarning] = []
     failure_block = failures_of(spec, warnings)
-    job = _job(spec, failure_block.mtbf_seconds, warnings)
+    model_block, saved_bytes = saved(spec)
+    job = _job(spec, saved_bytes, failure_block.mtbf_seconds, warnings)
 
     restart_seconds, load_seconds = _restart(spec)
     blocking_seconds, blocking_pointer = _stall(job)
@@ -60,7 +63,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     read = None
     if spec.restore is not None:
         amount = bandwidth.read_bytes(
-            checkpoint_bytes=job.checkpoint_bytes, read_amplification=spec.restore.read_amplification
+            checkpoint_bytes=job.saved.restored_bytes, read_amplification=spec.restore.read_amplification
         )
         if amount > INT64_MAX:
             raise Unsatisfiable(
@@ -68,17 +71,21 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
                     "#/restore/read_amplification",
                     "too_large",
                     f"A restart would read more than {INT64_MAX} bytes (9.2 EB), which is beyond this service: "
-                    f"give at most {INT64_MAX / job.checkpoint_bytes:.4g}.",
+                    f"give at most {INT64_MAX / job.saved.restored_bytes:.4g}.",
                 )
             )
         required = bandwidth.read_bandwidth(read_bytes=amount, target_seconds=spec.restore.target_seconds)
         read = Read(
             bytes=round(amount),
+            mean_bytes=round(job.saved.restored_mean_bytes * spec.restore.read_amplification)
+            if job.saved.restored_mean_bytes is not None
+            else None,
             required_gb_per_second=required,
             per_node_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.nodes),
         )
     checkpoint_block = Checkpoint(
         bytes=round(job.checkpoint_bytes),
+        **job.saved.figures(),
         bytes_per_gpu=round(
             checkpoint.even_share(checkpoint_bytes=job.checkpoint_bytes, holders=spec.cluster.gpus)
         ),
@@ -96,6 +103,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     space = _capacity(job)
     sizing = Sizing(
         engine_version=ENGINE_VERSION,
+        model=model_block,
         checkpoint=checkpoint_block,
         failures=failure_block,
         interval=operation.interval,
@@ -122,30 +130,17 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         delivered=delivered(job, operation, restart_seconds, load_seconds, warnings)
         if spec.storage is not None
         else None,
+        tiers=_tiers(job, operation, restart_seconds, load_seconds, warnings)
+        if spec.tiers is not None
+        else None,
         warnings=warnings,
     )
     return sizing.model_copy(update={"explanation": explain(spec, sizing)}) if explained else sizing
 
 
-def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning]) -> Job:
-    model, cluster, shards = spec.model, spec.cluster, spec.shards
-    total = checkpoint.checkpoint_bytes(
-        parameters=spec.parameters,
-        bytes_per_parameter=model.bytes_per_parameter,
-        reduction_factor=model.reduction_factor,
-        extra_bytes=model.extra_bytes,
-    )
-    if total < 1.0:
-        raise Unsatisfiable(
-            Fault(
-                "#/model",
-                "too_small",
-                "A checkpoint of less than a byte: check parameters and bytes_per_parameter.",
-            )
-        )
-    total = float(
-        round(total)
-    )  # whole bytes, so that the figures can be checked by hand from those in the answer
+def _job(spec: ScenarioSpec, saved_bytes: Saved, mtbf_seconds: float, warnings: list[SizingWarning]) -> Job:
+    cluster, shards = spec.cluster, spec.shards
+    total = saved_bytes.full_bytes
     nodes = checkpoint.node_count(gpus=cluster.gpus, gpus_per_node=cluster.gpus_per_node)
     writers = shards.writers or cluster.gpus
     skew = 1.0
@@ -181,6 +176,7 @@ def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning])
         spec=spec,
         is_async=spec.save.mode is SaveMode.ASYNC,
         checkpoint_bytes=total,
+        saved=saved_bytes,
         nodes=nodes,
         writers=writers,
         files=checkpoint.file_count(writers=writers, files_per_writer=shards.files_per_writer),
@@ -335,7 +331,7 @@ def _warn_of_operation(
 
 def _host_memory(job: Job, warnings: list[SizingWarning]) -> HostMemory:
     cluster = job.spec.cluster
-    staged = bandwidth.staging_bytes(node_bytes=job.node_share_bytes, staging_buffers=job.buffers)
+    staged = job.staging_bytes_per_node
     memory = cluster.node_memory_bytes
     if memory is not None and staged > memory:
         warnings.append(
@@ -353,20 +349,29 @@ def _host_memory(job: Job, warnings: list[SizingWarning]) -> HostMemory:
     )
 
 
+def _tiers(
+    job: Job,
+    operation: Operation,
+    restart_seconds: float,
+    load_seconds: float | None,
+    warnings: list[SizingWarning],
+) -> Tiers:
+    # Few scenarios have tiers: their module is read when one does.
+    from service.sizing.tiered import tiered
+
+    return tiered(job, operation, restart_seconds, load_seconds, warnings)
+
+
 def _capacity(job: Job) -> Capacity | None:
     kept = job.spec.retention
     if kept is None:
         return None
-    total = job.checkpoint_bytes
     hot, cold = (
         (kept.hot_copies, kept.hot_protection_fraction),
         (kept.cold_copies, kept.cold_protection_fraction),
     )
     for tier, (copies, protection) in (("hot", hot), ("cold", cold)):
-        if (
-            capacity.peak_bytes(checkpoint_bytes=total, copies=copies, protection_fraction=protection)
-            > INT64_MAX
-        ):
+        if job.saved.kept(copies=copies + 1, protection_fraction=protection) > INT64_MAX:
             raise Unsatisfiable(
                 Fault(
                     f"#/retention/{tier}_copies",
@@ -376,19 +381,11 @@ def _capacity(job: Job) -> Capacity | None:
             )
     cold_bytes = cold_peak = None
     if kept.cold_copies:
-        cold_bytes = round(
-            capacity.kept_bytes(checkpoint_bytes=total, copies=cold[0], protection_fraction=cold[1])
-        )
-        cold_peak = round(
-            capacity.peak_bytes(checkpoint_bytes=total, copies=cold[0], protection_fraction=cold[1])
-        )
+        cold_bytes = round(job.saved.kept(copies=cold[0], protection_fraction=cold[1]))
+        cold_peak = round(job.saved.kept(copies=cold[0] + 1, protection_fraction=cold[1]))
     return Capacity(
-        hot_bytes=round(
-            capacity.kept_bytes(checkpoint_bytes=total, copies=hot[0], protection_fraction=hot[1])
-        ),
-        hot_peak_bytes=round(
-            capacity.peak_bytes(checkpoint_bytes=total, copies=hot[0], protection_fraction=hot[1])
-        ),
+        hot_bytes=round(job.saved.kept(copies=hot[0], protection_fraction=hot[1])),
+        hot_peak_bytes=round(job.saved.kept(copies=hot[0] + 1, protection_fraction=hot[1])),
         cold_bytes=cold_bytes,
         cold_peak_bytes=cold_peak,
     )

@@ -3,15 +3,71 @@
 from enum import StrEnum
 
 from service.sizing.bandwidth import Limit
-from service.sizing.spec import IntervalRule
+from service.sizing.presets import StateKind, StateScope
+from service.sizing.spec import FailureKind, IntervalRule, TierKind
 from service.wire import Absent, Outgoing
+
+
+class ModelPart(Outgoing):
+    """The weights of one kind, over the whole model."""
+
+    part: str
+    """`embedding`, `attention`, `mlp`, `router`, `routed_experts`, `shared_experts`, `norms`, `biases` or
+    `output_head`."""
+    parameters: int
+    """All that are stored."""
+    active_parameters: int
+    """Those of them that work on one token."""
+    bytes: int | Absent = None
+    """What is saved of their state, before compression and deduplication; absent for an adapter alone. [B]"""
+
+
+class StateItem(Outgoing):
+    """One item of a recipe."""
+
+    name: str
+    kind: StateKind
+    of: StateScope
+    parameters: int
+    """How many parameters have it."""
+    bytes_per_parameter: float
+    """For each of them. [B]"""
+    bytes: int
+    """All of it, before compression and deduplication. [B]"""
+
+
+class ModelState(Outgoing):
+    """What the model is made of, and what of it a checkpoint holds."""
+
+    parameters: int
+    """All stored parameters: these size storage."""
+    active_parameters: int | Absent = None
+    """Those that work on one token, embeddings included; absent where the shape is not known."""
+    adapter_parameters: int | Absent = None
+    """Those of an adapter that is saved alone."""
+    bytes_per_parameter: float
+    """The state over the parameters, or over those of the adapter. [B]"""
+    state_bytes: int
+    """The state of all that is saved, before compression and deduplication and without extras. [B]"""
+    items: list[StateItem] | Absent = None
+    """What the state is made of, where a recipe is named."""
+    parts: list[ModelPart] | Absent = None
+    """What the model is made of, where its shape is known."""
 
 
 class Checkpoint(Outgoing):
     """What one checkpoint holds, and how it is cut."""
 
     bytes: int
-    """All of it, without DCP's `.metadata`. [B]"""
+    """What a full save writes, without DCP's `.metadata`. [B]"""
+    difference_bytes: int | Absent = None
+    """What a save between two full ones writes; absent where all are full. [B]"""
+    mean_bytes: int | Absent = None
+    """What a save writes on average; absent where all are full. [B]"""
+    restored_bytes: int | Absent = None
+    """What a restore reads once, at most; absent where that is what a full save writes. [B]"""
+    restored_mean_bytes: int | Absent = None
+    """The same on average over the saves after which it may come; absent where it is always the same. [B]"""
     bytes_per_gpu: int
     """An even split over the GPUs. [B]"""
     bytes_per_node: int
@@ -156,7 +212,9 @@ class Read(Outgoing):
     """The bandwidth that a restart needs."""
 
     bytes: int
-    """What all ranks together read. [B]"""
+    """What all ranks together read; at most, where it depends on the last full save. [B]"""
+    mean_bytes: int | Absent = None
+    """The same on average; absent where it is always the same. [B]"""
     required_gb_per_second: float
     """Those bytes over the restore target. [10^9 B/s]"""
     per_node_gb_per_second: float
@@ -315,6 +373,92 @@ class Delivered(Outgoing):
     cost: Cost | Absent = None
 
 
+class FailureShare(Outgoing):
+    """A kind of failure, and how many of all failures are of it."""
+
+    kind: FailureKind
+    nodes: int | Absent = None
+    """Nodes that are struck at once; absent where the failure is of processes alone."""
+    fraction: float
+    """Of all failures."""
+
+
+class TierSurvival(Outgoing):
+    """What a tier makes of a kind of failure."""
+
+    kind: FailureKind
+    nodes: int | Absent = None
+    """Nodes that are struck at once; absent where the failure is of processes alone."""
+    survival_fraction: float
+    """The probability that the tier still holds every part of its checkpoint."""
+
+
+class Tier(Outgoing):
+    """One tier of the set. A figure that its kind does not have is absent."""
+
+    kind: TierKind
+    interval_seconds: float
+    """The interval in force, fitted so that the tier saves with every save of the next one. [s]"""
+    young_seconds: float | Absent = None
+    """Young's interval for the failures that fall back to this tier; absent where none do, or no save stalls. [s]"""
+    saves_per_shared_save: int
+    """Saves to this tier in one period of shared storage."""
+    blocking_seconds: float
+    """What a save to this tier stops training for; of shared storage with the wait for the save before. [s]"""
+    durable_lag_seconds: float
+    """From training going on until the tier holds the save. [s]"""
+    restore_seconds: float | Absent = None
+    """The load from this tier, where it is known. [s]"""
+    restart_seconds: float
+    """The whole restart with that load in it. [s]"""
+    survives: list[TierSurvival]
+    """Failure by failure."""
+    fallback_fraction: float
+    """Failures that no nearer tier survives and this one does, over all failures."""
+    memory_bytes_per_node: int | Absent = None
+    """DRAM for every version and every peer's copy. [B]"""
+    nvme_bytes_per_node: int | Absent = None
+    """Space on the drives for the same. [B]"""
+    nvme_fraction: float | Absent = None
+    """That over the node's drives, where they are known."""
+    peer_bytes_per_save: int | Absent = None
+    """What all nodes send for the copies on other nodes. [B]"""
+    node_write_gb_per_second: float | Absent = None
+    """What a node must write, or send, for a save to be durable in its lag. [10^9 B/s]"""
+    node_written_tb_per_day: float | Absent = None
+    """What a node's drives take in a day of saves. [10^12 B/day]"""
+    drive_writes_per_day: float | Absent = None
+    """How often a day each drive is written over. [1/day]"""
+    rated_writes_fraction: float | Absent = None
+    """That over the drive's rating."""
+
+
+class Tiers(Outgoing):
+    """The tiers together: what they hold, and where the wall time goes with all of them."""
+
+    failure_mix: list[FailureShare]
+    """The kinds of failure that the figures rest on."""
+    each: list[Tier]
+    """Nearest first; the last is shared storage, with the scenario's own save and interval."""
+    memory_bytes_per_node: int | Absent = None
+    """DRAM for all tiers in memory, and for async staging. [B]"""
+    memory_fraction: float | Absent = None
+    """The same over the node's memory, where that is known."""
+    shared_saves_per_failure: float
+    """Saves to shared storage that come to count between two failures, on average."""
+    mean_restart_seconds: float
+    """The way back on average over the tiers, failures during it included. [s]"""
+    goodput: ExactGoodput
+    first_order_waste_fraction: float
+    """Stalls, half an interval, lag and restart of each tier, to first order: to check the exact figure by hand."""
+    gained_goodput_fraction: float
+    """The goodput with the tiers less that with shared storage alone."""
+    waste_usd_per_year: float | Absent = None
+    """GPU time that does not count with the tiers. [USD/year]"""
+    gained_usd_per_year: float | Absent = None
+    """What of the waste with shared storage alone the tiers save. [USD/year]"""
+
+
 class TargetId(StrEnum):
     """What a storage system must reach, item by item."""
 
@@ -385,6 +529,13 @@ class WarningCode(StrEnum):
     STAGING_EXCEEDS_HOST_MEMORY = "staging_exceeds_host_memory"
     LOAD_NOT_SEPARATE = "load_not_separate"
     AGGREGATE_BANDWIDTH_UNKNOWN = "aggregate_bandwidth_unknown"
+    FAILURE_MIX_ASSUMED = "failure_mix_assumed"
+    TIER_INTERVAL_FITTED = "tier_interval_fitted"
+    TIER_SLOWER_THAN_NEXT = "tier_slower_than_next"
+    TIERS_EXCEED_HOST_MEMORY = "tiers_exceed_host_memory"
+    TIER_EXCEEDS_NODE_NETWORK = "tier_exceeds_node_network"
+    TIER_EXCEEDS_DRIVES = "tier_exceeds_drives"
+    DRIVE_WRITES_EXCEED_RATING = "drive_writes_exceed_rating"
 
 
 class SizingWarning(Outgoing):
@@ -424,6 +575,7 @@ class Sizing(Outgoing):
 
     engine_version: str
     """Of the engine that computed this. The same spec gives the same answer for the same version."""
+    model: ModelState
     checkpoint: Checkpoint
     failures: Failures
     interval: Interval
@@ -442,5 +594,6 @@ class Sizing(Outgoing):
     cost: Cost | Absent = None
     targets: list[Target]
     delivered: Delivered | Absent = None
+    tiers: Tiers | Absent = None
     warnings: list[SizingWarning]
     explanation: list[Explanation] | Absent = None

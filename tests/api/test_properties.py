@@ -31,7 +31,10 @@ WORDS = st.one_of(
     st.text(max_size=10), st.sampled_from(["sync", "async", "fixed", "young", "daly", "exact", "llama-3-70b"])
 )
 LEAVES = st.one_of(st.none(), st.booleans(), NUMBERS, WORDS)
-FIELDS = sorted({name for each in SPECS.values() for block in each["value"].values() for name in block})
+BLOCKS = [block for each in SPECS.values() for block in each["value"].values()]
+FIELDS = sorted(
+    {name for block in BLOCKS for item in (block if isinstance(block, list) else [block]) for name in item}
+)
 KEYS = st.one_of(st.text(max_size=5), st.sampled_from([*FIELDS, "mtbf_hours", "shards", "name", "spec"]))
 VALUES = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=8

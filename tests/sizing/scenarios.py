@@ -28,12 +28,49 @@ ARTICLE: Body = {
 """The worked example of "Checkpoint I/O Sizing", priced as in "Checkpoint Storage That Doesn't Stall Training"."""
 
 
-def article(**blocks: Body | None) -> Body:
+TINY_LLAMA: Body = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 100,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 1001,
+}
+DEEPSEEK_V3: Body = {
+    "model_type": "deepseek_v3",
+    "hidden_size": 7168,
+    "intermediate_size": 18432,
+    "moe_intermediate_size": 2048,
+    "num_hidden_layers": 61,
+    "num_attention_heads": 128,
+    "num_key_value_heads": 128,
+    "n_shared_experts": 1,
+    "n_routed_experts": 256,
+    "num_experts_per_tok": 8,
+    "first_k_dense_replace": 3,
+    "moe_layer_freq": 1,
+    "kv_lora_rank": 512,
+    "q_lora_rank": 1536,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "topk_method": "noaux_tc",
+    "num_nextn_predict_layers": 1,
+    "vocab_size": 129280,
+    "tie_word_embeddings": False,
+    "rope_scaling": {"type": "yarn", "factor": 40},
+    "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
+}
+"""What matters of its published config.json, and some of what does not."""
+
+
+def article(**blocks: Body | list[Body] | None) -> Body:
     """Return the articles' scenario with other blocks; None leaves a block out."""
     return {name: block for name, block in {**ARTICLE, **blocks}.items() if block is not None}
 
 
-def sized(**blocks: Body | None) -> Sizing:
+def sized(**blocks: Body | list[Body] | None) -> Sizing:
     """Return the sizing of the articles' scenario with other blocks."""
     return size(ScenarioSpec.model_validate(article(**blocks)))
 
@@ -61,15 +98,7 @@ def _fields(draw: st.DrawFn, required: Body, optional: Body) -> Body:
 @st.composite
 def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] = ()) -> Body:
     """Draw a valid scenario body over the whole bounds of the spec."""
-    model = _fields(
-        draw,
-        {"parameters": logarithmic_count(1, 10**14)},
-        {
-            "bytes_per_parameter": logarithmic(0.01, 64),
-            "extra_bytes": logarithmic_count(1, 10**15),
-            "reduction_factor": logarithmic(1e-4, 1),
-        },
-    )
+    model = draw(_models())
     gpus = draw(logarithmic_count(1, 10_000_000))
     cluster = {"gpus": gpus} | _fields(
         draw,
@@ -144,7 +173,136 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
     )
     if chosen_mode == "sync" and times_a_save and draw(st.booleans()):
         body["save"] = {"mode": "sync"}
+    if draw(st.booleans()):
+        body |= draw(
+            tiers(
+                nodes=-(-gpus // cluster.get("gpus_per_node", 8)),
+                most_seconds=body["interval"].get("seconds", 1e9),
+            )
+        )
     return body
+
+
+_SHARES = st.sampled_from([0, 1, 2, 5, 2**40])
+
+
+@st.composite
+def tiers(draw: st.DrawFn, *, nodes: int, most_seconds: float) -> Body:
+    """Draw the tiers of a cluster of so many nodes, none slower to save than so, and what failures leave of it."""
+    kinds = [kind for kind in ("host_memory", "peer_memory", "node_local_nvme") if draw(st.booleans())]
+    if nodes == 1:
+        kinds = [kind for kind in kinds if kind != "peer_memory"]
+    drawn, least = [], 1e-3
+    for kind in kinds or ["node_local_nvme"]:
+        least = draw(logarithmic(least, most_seconds))
+        tier = {"kind": kind, "interval_seconds": least}
+        tier["blocking_seconds"] = draw(st.just(0.0) | logarithmic(1e-9, min(least / 8, 1e7)))
+        tier |= draw(
+            st.sampled_from(
+                [{"restore_seconds": 0.0}, {"node_read_gb_per_second": 20.0}, {"read_gb_per_second": 900.0}]
+            )
+        )
+        if kind != "host_memory":
+            if draw(st.booleans()):
+                tier["durable_lag_seconds"] = draw(logarithmic(1e-6, min(least, 1e7)))
+            else:
+                tier["node_write_gb_per_second"] = draw(logarithmic(1e-3, 1e9))
+            if draw(st.booleans()):
+                tier["replicas"] = draw(st.integers(2 if kind == "peer_memory" else 1, min(nodes, 16)))
+        if kind == "node_local_nvme" and draw(st.booleans()):
+            tier |= {
+                "drives_per_node": draw(st.integers(1, 256)),
+                "drive_bytes": draw(logarithmic_count(1, 10**15)),
+            }
+            if draw(st.booleans()):
+                tier["rated_drive_writes_per_day"] = draw(logarithmic(1e-3, 1e4))
+        if draw(st.booleans()):
+            tier["versions"] = draw(st.integers(1, 16))
+        drawn.append(tier)
+    body: Body = {"tiers": drawn}
+    if draw(st.booleans()):
+        shares = {
+            ("process", 1): draw(_SHARES),
+            ("node_reboot", 1): draw(_SHARES),
+            ("node_reboot", nodes): draw(_SHARES),
+            ("node_loss", draw(logarithmic_count(1, nodes))): draw(_SHARES),
+            ("node_loss", 1): 1,
+        }
+        body["failure_mix"] = [
+            {"kind": kind, "fraction": share / sum(shares.values())}
+            | ({"nodes": struck} if kind != "process" else {})
+            for (kind, struck), share in shares.items()
+        ]
+    return body
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Body:
+    """Draw a config.json of a llama, a mixtral or a deepseek_v3 of any size."""
+    heads = draw(st.integers(1, 64))
+    kind = draw(st.sampled_from(["llama", "mixtral", "deepseek_v3"]))
+    experts = draw(st.integers(1, 300))
+    config = {
+        "model_type": kind,
+        "hidden_size": heads * draw(st.integers(1, 128)),
+        "num_hidden_layers": draw(st.integers(1, 100)),
+        "num_attention_heads": heads,
+        "num_key_value_heads": heads,
+        "intermediate_size": draw(logarithmic_count(1, 50_000)),
+        "vocab_size": draw(logarithmic_count(1, 300_000)),
+    } | _fields(draw, {}, {"tie_word_embeddings": st.booleans()})
+    if kind == "llama":
+        return config | _fields(draw, {}, {"attention_bias": st.booleans(), "mlp_bias": st.booleans()})
+    config["num_experts_per_tok"] = draw(st.integers(1, experts))
+    if kind == "mixtral":
+        return config | {"num_local_experts": experts}
+    return config | {
+        "n_routed_experts": experts,
+        "n_shared_experts": draw(st.integers(0, 3)),
+        "moe_intermediate_size": draw(logarithmic_count(1, 10_000)),
+        "first_k_dense_replace": draw(st.integers(0, 100)),
+        "q_lora_rank": draw(st.none() | st.integers(1, 2000)),
+        "kv_lora_rank": draw(st.integers(1, 2000)),
+        "qk_nope_head_dim": draw(st.integers(1, 200)),
+        "qk_rope_head_dim": draw(st.integers(0, 200)),
+        "v_head_dim": draw(st.integers(1, 200)),
+    }
+
+
+@st.composite
+def _models(draw: st.DrawFn) -> Body:
+    shaped = {"preset": st.sampled_from(["llama-3-8b", "kimi-k2"]), "config": configs()}
+    known = draw(st.sampled_from(["parameters", "parameters", *shaped]))
+    model = {known: draw(shaped.get(known, logarithmic_count(1, 10**14)))}
+    recipe = draw(st.none() | st.sampled_from(["adam_8bit", "muon_mixed", "lora_adam", "weights_bf16"]))
+    if recipe == "muon_mixed" and known == "parameters":
+        recipe = "lion_mixed"
+    if recipe is None:
+        model |= _fields(draw, {}, {"bytes_per_parameter": logarithmic(0.01, 64)})
+    else:
+        model |= {"recipe": recipe} | _fields(draw, {}, {"ema_copy": st.booleans()})
+    if recipe == "lora_adam" and known == "parameters":
+        model["adapter_parameters"] = draw(logarithmic_count(1, 10**12))
+    elif recipe == "lora_adam":
+        model["lora_rank"] = draw(logarithmic_count(1, 1000))
+    model |= _fields(
+        draw,
+        {},
+        {"extra_bytes": logarithmic_count(1, 10**15), "extra_bytes_per_rank": logarithmic_count(1, 10**8)},
+    )
+    fraction = logarithmic(1e-4, 1)
+    match draw(st.sampled_from(["none", "reduced", "compressed", "deduplicated", "differential"])):
+        case "reduced":
+            model |= {"reduction_factor": draw(fraction)}
+        case "compressed":
+            model |= {"compression_factor": draw(fraction)}
+        case "deduplicated":
+            model |= {"deduplication_factor": draw(fraction)}
+            model |= _fields(draw, {}, {"compression_factor": fraction})
+        case "differential":
+            model |= {"differential_fraction": draw(fraction), "full_every": draw(logarithmic_count(2, 1000))}
+            model |= _fields(draw, {}, {"compression_factor": fraction})
+    return model
 
 
 @st.composite

@@ -1,5 +1,6 @@
 """The explanation: a line for every figure, and each line gives its figure when it is worked out again."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -12,7 +13,7 @@ from service.sizing.size import size
 from service.sizing.sizing import Explanation, Sizing
 from service.sizing.spec import ScenarioSpec
 from service.units import UNITS_BY_SUFFIX
-from tests.sizing.scenarios import Body, article, bodies
+from tests.sizing.scenarios import DEEPSEEK_V3, TINY_LLAMA, Body, article, bodies
 
 STORAGE = {
     "write_gb_per_second": 40.0,
@@ -24,6 +25,34 @@ STORAGE = {
 ASYNC = {"mode": "async", "blocking_seconds": 5}
 PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
 PRICES = {"gpu_hour_usd": 2.35, "hot_usd_per_tb_month": 20, "cold_usd_per_tb_month": 3}
+
+TIERS: list[Body] = [
+    {"kind": "host_memory", "interval_seconds": 60, "blocking_seconds": 0.5, "node_read_gb_per_second": 20},
+    {
+        "kind": "peer_memory",
+        "interval_seconds": 120,
+        "blocking_seconds": 0,
+        "durable_lag_seconds": 10,
+        "restore_seconds": 10,
+    },
+    {
+        "kind": "node_local_nvme",
+        "interval_seconds": 300,
+        "blocking_seconds": 1,
+        "node_write_gb_per_second": 0.1,
+        "read_gb_per_second": 2000,
+        "replicas": 2,
+        "drives_per_node": 4,
+        "drive_bytes": 1_920_000_000_000,
+        "rated_drive_writes_per_day": 1,
+    },
+]
+FAILURE_MIX: list[Body] = [
+    {"kind": "process", "fraction": 0.25},
+    {"kind": "node_reboot", "nodes": 4, "fraction": 0.25},
+    {"kind": "node_loss", "fraction": 0.375},
+    {"kind": "node_loss", "nodes": 3, "fraction": 0.125},
+]
 
 BODIES: dict[str, Body] = {
     "sync": article(),
@@ -57,6 +86,83 @@ BODIES: dict[str, Body] = {
     ),
     "two tiers": article(
         retention={"hot_copies": 2, "cold_copies": 50, "cold_protection_fraction": 0.5}, prices=PRICES
+    ),
+    "tiers": article(
+        cluster={"gpus": 16384, "gpu_preset": "h100-sxm"},
+        save=ASYNC,
+        interval={"rule": "exact"},
+        tiers=TIERS,
+    ),
+    "tiers under colliding saves": article(
+        save=ASYNC | {"durable_lag_seconds": 900, "staging_buffers": 2},
+        shards={"skew": 1.2},
+        tiers=TIERS[2:],
+        failure_mix=FAILURE_MIX,
+    ),
+    "a tier beside a restart as a whole": article(
+        cluster={"gpus": 16384, "host_memory_bytes_per_node": 10**12},
+        restore=None,
+        prices=None,
+        tiers=[
+            {"kind": "peer_memory", "interval_seconds": 100, "blocking_seconds": 0.1, "restore_seconds": 9}
+            | {"node_write_gb_per_second": 10, "replicas": 3}
+        ],
+        failure_mix=FAILURE_MIX,
+    ),
+    "a mixture by its config": article(
+        model={"config": DEEPSEEK_V3, "recipe": "muon_mixed", "ema_copy": True, "extra_bytes_per_rank": 5000}
+    ),
+    "8-bit moments": article(model={"config": TINY_LLAMA, "recipe": "adam_8bit", "reduction_factor": 0.7}),
+    "an adapter of a rank": article(
+        model={"preset": "mixtral-8x7b", "recipe": "lora_adam", "lora_rank": 16, "ema_copy": True},
+        storage=STORAGE,
+    ),
+    "an adapter of a rank on attention": article(
+        model={"config": TINY_LLAMA, "recipe": "lora_adam", "lora_rank": 4, "lora_targets": ["attention"]}
+    ),
+    "an adapter by its parameters": article(
+        model={"parameters": 7e9, "recipe": "lora_adam", "adapter_parameters": 4e6}
+    ),
+    "a bare count by a recipe": article(model={"parameters": 7e9, "recipe": "lion_mixed", "extra_bytes": 77}),
+    "compressed": article(model={"parameters": 7e9, "compression_factor": 0.6}, save=ASYNC, storage=STORAGE),
+    "deduplicated": article(
+        model={
+            "parameters": 7e11,
+            "compression_factor": 0.9,
+            "deduplication_factor": 0.2,
+            "extra_bytes_per_rank": 10**6,
+        },
+        cluster={"gpus": 1024, "gpu_preset": "h100-sxm"},
+        save=ASYNC,
+        storage=STORAGE,
+        retention={"hot_copies": 3, "cold_copies": 2},
+        prices=PRICES,
+    ),
+    "differences": article(
+        model={
+            "preset": "llama-3-70b",
+            "recipe": "adam_mixed_16",
+            "differential_fraction": 0.1,
+            "full_every": 6,
+            "extra_bytes": 10**9,
+        },
+        save=ASYNC,
+        storage=STORAGE,
+        retention={"hot_copies": 7, "cold_copies": 1, "cold_protection_fraction": 0.5},
+    ),
+    "differences without retention": article(
+        model={"parameters": 7e9, "differential_fraction": 0.1, "full_every": 2},
+        retention=None,
+        storage=STORAGE,
+    ),
+    "tiny differences": article(
+        model={
+            "parameters": 9,
+            "bytes_per_parameter": 0.5,
+            "differential_fraction": 1e-4,
+            "full_every": 1000,
+        },
+        storage=STORAGE,
     ),
     "as little as may be": article(interval=None, restore=None, retention=None, prices=None),
     "components of a new cluster": article(
@@ -161,11 +267,16 @@ def test_a_line_says_its_formula_source_and_units(body: Body) -> None:
         assert line.inputs
         for entry in line.inputs:
             assert entry.unit in units
-            counted = entry.name.rpartition(".")[2] in {
+            counted = re.fullmatch(
+                r".*_parameters|layers_\d+|parameters_per_layer_\d+|parameters_outside_layers|"
+                r"compression_factor|deduplication_factor|full_every|lora_rank|matrix_sides",
+                entry.name,
+            ) or entry.name.rpartition(".")[2] in {
                 "gpus", "gpus_per_node", "writers", "files_per_writer", "files", "nodes", "holders", "skew",
                 "copies", "parameters", "observed_failures", "observed_gpus", "mtbf_gpus", "headroom",
-                "reduction_factor", "read_amplification", "staging_buffers", "observed_planned", "per_node",
-                "early_life_factor",
+                "reduction_factor", "read_amplification", "staging_buffers", "replicas", "versions", "lost_nodes",
+                "drives_per_node", "saves_per_shared_save", "next_saves", "shared_saves_per_failure",
+                "observed_planned", "per_node", "early_life_factor",
             }  # fmt: skip
             assert counted or entry.unit != "1" or entry.name.endswith("_fraction"), entry.name
 

@@ -20,6 +20,28 @@ def test_a_formula_can_be_read_and_traced(entry: Formula) -> None:
     ("name", "inputs"),
     [
         ("checkpoint_bytes", {"parameters": 7, "bytes_per_parameter": 14.0, "reduction_factor": 0.5, "extra_bytes": 9}),
+        ("state_item_bytes", {"parameters": 7, "bytes_per_parameter": 1.015625}),
+        ("adapter_parameters", {"lora_rank": 16, "matrix_sides": 2_621_440}),
+        (
+            "counted",
+            {
+                "layers_1": 3, "parameters_per_layer_1": 5, "layers_2": 4, "parameters_per_layer_2": 7,
+                "parameters_outside_layers": 11,
+            },
+        ),
+        (
+            "difference_bytes",
+            {"state_bytes": 1e9, "compression_factor": 0.5, "differential_fraction": 0.1, "extra_bytes": 7},
+        ),
+        ("mean_save_bytes", {"checkpoint_bytes": 1e9, "difference_bytes": 1e8, "full_every": 6}),
+        ("longest_chain_bytes", {"checkpoint_bytes": 1e9, "difference_bytes": 1e8, "full_every": 6}),
+        ("mean_chain_bytes", {"checkpoint_bytes": 1e9, "difference_bytes": 1e8, "full_every": 6}),
+        ("whole_bytes", {"state_bytes": 1e9, "compression_factor": 0.5, "extra_bytes": 7}),
+        ("restored_read_bytes", {"restored_bytes": 1e9, "read_amplification": 3.0}),
+        (
+            "kept_shared_bytes",
+            {"restored_bytes": 1e9, "checkpoint_bytes": 1e8, "copies": 5, "protection_fraction": 0.5},
+        ),
         ("even_share", {"checkpoint_bytes": 1e12, "holders": 7}),
         ("largest_shard", {"checkpoint_bytes": 1e12, "writers": 7, "skew": 1.5}),
         ("file_count", {"writers": 7, "files_per_writer": 3}),
@@ -72,6 +94,26 @@ def test_a_formula_can_be_read_and_traced(entry: Formula) -> None:
         ("usd_per_year_from_day", {"usd_per_day": 5.0}),
         ("wasted_usd_per_year", {"lost_fraction": 0.5, "cluster_usd_per_hour": 7.0}),
         ("space_usd_per_month", {"space_bytes": 1e13, "usd_per_tb_month": 7.0}),
+        ("nested_saves", {"next_interval_seconds": 600.0, "interval_seconds": 70.0, "next_saves": 3}),
+        ("shared_stall", {"blocking_seconds": 5.0, "interval_seconds": 600.0, "effective_seconds": 905.0}),
+        ("copies_lag", {"node_bytes": 3e9, "copies": 2, "node_write_gb_per_second": 7.0}),
+        ("node_write_rate", {"node_bytes": 3e9, "copies": 2, "durable_lag_seconds": 7.0}),
+        ("held_bytes", {"node_bytes": 3e9, "replicas": 2, "versions": 3}),
+        ("peer_bytes", {"checkpoint_bytes": 1e12, "replicas": 3}),
+        ("written_tb_per_day", {"node_bytes": 3e9, "replicas": 2, "interval_seconds": 300.0}),
+        ("drive_writes_per_day", {"written_tb_per_day": 3.0, "drives_per_node": 4, "drive_bytes": 1e12}),
+        (
+            "drive_space_fraction",
+            {"node_bytes": 3e9, "replicas": 2, "versions": 3, "drives_per_node": 4, "drive_bytes": 1e12},
+        ),
+        (
+            "tiered_lost_work",
+            {
+                "mtbf_seconds": 9e3, "shared_saves_per_failure": 8.0, "period_seconds": 600.0,
+                "mean_restart_seconds": 500.0,
+            },
+        ),
+        ("tiered_restarting", {"mean_restart_seconds": 500.0, "mtbf_seconds": 9e3}),
         ("restart_with_load", {"restart_seconds": 9.0, "specified_load_seconds": 5.0, "load_seconds": 7.0}),
     ],
 )  # fmt: skip
@@ -79,7 +121,7 @@ def test_an_expression_that_is_plain_arithmetic_gives_what_its_function_gives(
     name: str, inputs: dict[str, float]
 ) -> None:
     entry = REGISTER[name]
-    known = {"__builtins__": {}, "max": max, "min": min, "log": math.log}
+    known = {"__builtins__": {}, "max": max, "min": min, "round": round, "log": math.log}
     by_hand = eval(entry.expression, known, dict(inputs))  # noqa: S307
     assert entry.function(**inputs) == pytest.approx(by_hand, rel=1e-14)
 

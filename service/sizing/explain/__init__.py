@@ -5,7 +5,12 @@ evaluates every line and holds it against the figure.
 """
 
 from service.sizing.checkpoint import largest_node_share
-from service.sizing.explain.contents import explain_capacity, explain_checkpoint, explain_host_memory
+from service.sizing.explain.contents import (
+    explain_capacity,
+    explain_checkpoint,
+    explain_host_memory,
+    explain_read_bytes,
+)
 from service.sizing.explain.delivered import explain_delivered
 from service.sizing.explain.interruptions import (
     explain_failures,
@@ -14,11 +19,13 @@ from service.sizing.explain.interruptions import (
     explain_uncertainty,
 )
 from service.sizing.explain.lines import EVEN, LAST_NODE_FULL, Facts, Lines
+from service.sizing.explain.model import explain_model
 from service.sizing.explain.outcome import explain_cost, explain_goodput
 from service.sizing.explain.saving import explain_blocking, explain_interval, explain_write
 from service.sizing.explain.targets import explain_targets
 from service.sizing.sizing import Explanation, Sizing
 from service.sizing.spec import DEFAULT_HEADROOM, SaveMode, ScenarioSpec
+from service.sizing.state import saved
 
 
 def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
@@ -39,7 +46,9 @@ def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
         buffers=spec.save.staging_buffers or 1,
         is_async=spec.save.mode is SaveMode.ASYNC,
         mtbf_seconds=sizing.failures.mtbf_seconds,
+        saved=saved(spec)[1],
     )
+    explain_model(lines, job)
     explain_checkpoint(lines, job)
     explain_failures(lines, job)
     explain_interval(
@@ -50,16 +59,12 @@ def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
     explain_write(lines, job)
     window = sizing.write.durable_lag_seconds if job.is_async else sizing.blocking.seconds
     if spec.restore is not None and sizing.read is not None:
-        lines.add(
-            "#/read/bytes",
-            "read_bytes",
-            {"checkpoint_bytes": total, "read_amplification": spec.restore.read_amplification},
-        )
+        explain_read_bytes(lines, job, spec.restore)
         lines.add(
             "#/read/required_gb_per_second",
             "read_bandwidth",
             {
-                "read_bytes": total * spec.restore.read_amplification,
+                "read_bytes": job.saved.restored_bytes * spec.restore.read_amplification,
                 "target_seconds": spec.restore.target_seconds,
             },
         )
@@ -96,4 +101,8 @@ def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
         explain_cost(lines, job, "#", sizing.cost, sizing.goodput, sizing.interval, sizing.blocking.seconds)
     explain_targets(lines, job)
     explain_delivered(lines, job)
+    if sizing.tiers is not None:  # few scenarios have tiers: their module is read when one does
+        from service.sizing.explain.tiers import explain_tiers
+
+        explain_tiers(lines, job)
     return lines

@@ -2,25 +2,16 @@
 
 from service.sizing import presets
 from service.sizing.explain.lines import LAST_NODE_FULL, Facts, Lines
+from service.sizing.spec import RestoreSpec
+from service.sizing.state import extra_bytes, is_plain, written_fraction
 
 
 def explain_checkpoint(lines: Lines, job: Facts) -> None:
     """Explain what one checkpoint holds, and how it is cut."""
     spec, block = job.spec, job.sizing.checkpoint
-    source = presets.models()[spec.model.preset].source if spec.model.preset is not None else None
     total = {"checkpoint_bytes": block.bytes}
-    lines.add(
-        "#/checkpoint/bytes",
-        "checkpoint_bytes",
-        {
-            "parameters": spec.parameters,
-            "bytes_per_parameter": spec.model.bytes_per_parameter,
-            "reduction_factor": spec.model.reduction_factor,
-            "extra_bytes": spec.model.extra_bytes,
-        },
-        f"A checkpoint holds {spec.model.bytes_per_parameter:g} bytes per parameter; measure yours."
-        + (f" Parameters: {source}." if source else ""),
-    )
+    _explain_bytes(lines, job)
+    _explain_differences(lines, job)
     lines.add(
         "#/checkpoint/bytes_per_gpu", "even_share", {**total, "holders": spec.cluster.gpus}, "An even split."
     )
@@ -54,6 +45,120 @@ def explain_checkpoint(lines: Lines, job: Facts) -> None:
     )
 
 
+def _explain_bytes(lines: Lines, job: Facts) -> None:
+    model, block = job.spec.model, job.sizing.model
+    source = presets.models()[model.preset].source if model.preset is not None else None
+    if is_plain(job.spec):
+        lines.add(
+            "#/checkpoint/bytes",
+            "checkpoint_bytes",
+            {
+                "parameters": block.parameters,
+                "bytes_per_parameter": block.bytes_per_parameter,
+                "reduction_factor": written_fraction(job.spec),
+                "extra_bytes": model.extra_bytes,
+            },
+            f"A checkpoint holds {block.bytes_per_parameter:g} bytes per parameter; measure yours."
+            + (f" Parameters: {source}." if source else ""),
+        )
+        return
+    items = {f"{item.name}_bytes": item.bytes for item in block.items or ()} or {
+        "state_bytes": block.state_bytes
+    }
+    inputs: dict[str, float | None] = {
+        **items,
+        "reduction_factor": model.reduction_factor,
+        "compression_factor": model.compression_factor,
+        "deduplication_factor": model.deduplication_factor,
+        "extra_bytes": model.extra_bytes,
+    }
+    if model.extra_bytes_per_rank:
+        inputs |= {"extra_bytes_per_rank": model.extra_bytes_per_rank, "gpus": job.spec.cluster.gpus}
+    said = [
+        f"A checkpoint holds what the recipe {model.recipe} names; measure yours."
+        if model.recipe is not None
+        else f"A checkpoint holds {block.bytes_per_parameter:g} bytes per parameter; measure yours."
+    ]
+    if block.adapter_parameters is not None:
+        said.append(
+            "The base model is not saved: a restart reads it from elsewhere, which is not counted here."
+        )
+    if model.differential_fraction is not None:
+        said.append("This is a full save; bandwidths and times are for it.")
+    if model.compression_factor is not None:
+        said.append("Compressing takes no time of its own.")
+    lines.add("#/checkpoint/bytes", "checkpoint_bytes_itemised", inputs, " ".join(said))
+
+
+def _explain_differences(lines: Lines, job: Facts) -> None:
+    """Explain what a save writes and a restore reads where they differ."""
+    block, model = job.sizing.checkpoint, job.spec.model
+    if block.restored_bytes is None:
+        return
+    state = {
+        "state_bytes": job.sizing.model.state_bytes,
+        "compression_factor": model.compression_factor or 1.0,
+        "extra_bytes": extra_bytes(job.spec),
+    }
+    if block.difference_bytes is None:
+        lines.add("#/checkpoint/restored_bytes", "whole_bytes", state)
+        return
+    lines.add(
+        "#/checkpoint/difference_bytes",
+        "difference_bytes",
+        {**state, "differential_fraction": model.differential_fraction},
+        "Every difference is as large.",
+    )
+    chain = {
+        "checkpoint_bytes": block.bytes,
+        "difference_bytes": block.difference_bytes,
+        "full_every": job.saved.full_every,
+    }
+    lines.add("#/checkpoint/mean_bytes", "mean_save_bytes", chain)
+    lines.add(
+        "#/checkpoint/restored_bytes", "longest_chain_bytes", chain, "The failure comes before a full save."
+    )
+    lines.add(
+        "#/checkpoint/restored_mean_bytes",
+        "mean_chain_bytes",
+        chain,
+        "A failure comes after any save of a run alike.",
+    )
+
+
+def explain_read_bytes(lines: Lines, job: Facts, restore: RestoreSpec) -> None:
+    """Explain what all ranks together read at a restart."""
+    block, amplification = job.sizing.checkpoint, {"read_amplification": restore.read_amplification}
+    if block.restored_bytes is None:
+        lines.add("#/read/bytes", "read_bytes", {"checkpoint_bytes": block.bytes, **amplification})
+        return
+    lines.add(
+        "#/read/bytes", "restored_read_bytes", {"restored_bytes": job.saved.restored_bytes, **amplification}
+    )
+    if job.saved.restored_mean_bytes is not None:
+        lines.add(
+            "#/read/mean_bytes",
+            "restored_read_bytes",
+            {"restored_bytes": job.saved.restored_mean_bytes, **amplification},
+            "A failure comes after any save of a run alike.",
+        )
+
+
+def kept_as(job: Facts) -> tuple[str, dict[str, float]]:
+    """Return how checkpoints rest on each other, as a formula's prefix, and the bytes that its formulas take."""
+    saved = job.saved
+    inputs: dict[str, float] = {"checkpoint_bytes": saved.full_bytes}
+    if saved.difference_bytes is not None:
+        return "chain_", {
+            **inputs,
+            "difference_bytes": saved.difference_bytes,
+            "full_every": saved.full_every,
+        }
+    if saved.shares:
+        return "shared_", {**inputs, "restored_bytes": saved.restored_bytes}
+    return "", inputs
+
+
 def explain_host_memory(lines: Lines, job: Facts) -> None:
     """Explain the DRAM that async staging takes."""
     block, cluster = job.sizing.host_memory, job.spec.cluster
@@ -63,13 +168,14 @@ def explain_host_memory(lines: Lines, job: Facts) -> None:
         "#/host_memory/bytes_per_node",
         "staging_bytes",
         {
-            "checkpoint_bytes": job.sizing.checkpoint.bytes,
+            "checkpoint_bytes": job.saved.staged_bytes,
             "nodes": job.sizing.checkpoint.nodes,
             "writers": job.sizing.checkpoint.writers,
             "skew": job.skew,
             "staging_buffers": block.staging_buffers,
         },
-        job.even or "An upper bound: every rank of the node holds the largest shard.",
+        (job.even or "An upper bound: every rank of the node holds the largest shard.")
+        + (" The copy is of the state as it is before it is reduced." if _is_reduced_later(job) else ""),
     )
     if job.spec.save.staging_buffers is not None:
         lines.add("#/host_memory/staging_buffers", "given", {"save.staging_buffers": block.staging_buffers})
@@ -86,7 +192,9 @@ def explain_host_memory(lines: Lines, job: Facts) -> None:
             "#/host_memory/memory_fraction",
             "ratio",
             {
-                "staging_bytes": job.node_share_bytes * block.staging_buffers,
+                "staging_bytes": job.node_share_bytes
+                * (job.saved.staged_bytes / job.saved.full_bytes)
+                * block.staging_buffers,
                 "host_memory_bytes_per_node": memory,
             },
             f"The nodes have {memory} bytes, as in the preset." if source else None,
@@ -104,10 +212,20 @@ def explain_capacity(lines: Lines, job: Facts) -> None:
         ("cold", kept.cold_copies, kept.cold_protection_fraction),
     ):
         if getattr(block, f"{tier}_bytes") is not None:
-            inputs = {
-                "checkpoint_bytes": job.sizing.checkpoint.bytes,
-                "copies": copies,
-                "protection_fraction": protection,
-            }
-            lines.add(f"#/capacity/{tier}_bytes", "kept_bytes", inputs)
-            lines.add(f"#/capacity/{tier}_peak_bytes", "peak_bytes", inputs)
+            kind, inputs = kept_as(job)
+            inputs |= {"copies": copies, "protection_fraction": protection}
+            if kind:
+                lines.add(f"#/capacity/{tier}_bytes", f"kept_{kind}bytes", inputs)
+                lines.add(
+                    f"#/capacity/{tier}_peak_bytes",
+                    f"kept_{kind}bytes",
+                    {**inputs, "copies": copies + 1},
+                    "With the one that is being written.",
+                )
+            else:
+                lines.add(f"#/capacity/{tier}_bytes", "kept_bytes", inputs)
+                lines.add(f"#/capacity/{tier}_peak_bytes", "peak_bytes", inputs)
+
+
+def _is_reduced_later(job: Facts) -> bool:
+    return job.saved.staged_bytes != job.saved.full_bytes

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from service.sizing.formulas import REGISTER
 from service.sizing.sizing import Explanation, ExplanationInput, Sizing
 from service.sizing.spec import ScenarioSpec
+from service.sizing.state import Saved
 from service.units import unit_of
 
 EVEN = "All shards are equal: neither skew nor largest_shard_bytes was given."
@@ -38,6 +39,7 @@ class Facts(NamedTuple):
     buffers: int
     is_async: bool
     mtbf_seconds: float
+    saved: Saved
 
 
 class Lines(list[Explanation]):

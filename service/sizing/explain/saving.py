@@ -139,6 +139,7 @@ def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -
         return
     amplification = job.spec.restore.read_amplification if reading and job.spec.restore is not None else 1.0
     creates = storage.file_creates_per_second if not reading else None
+    moved = job.saved.restored_bytes if reading else job.saved.full_bytes
     assumption, source = "The system holds its stated figures." if reading else CREATES_OVERLAP, None
     figure = "read_gb_per_second" if reading else "write_gb_per_second"
     if storage.preset is not None and getattr(job.spec.storage, figure) is None:
@@ -148,9 +149,9 @@ def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -
         pointer,
         "transfer_time",
         {
-            "total_bytes": block.bytes * amplification,
+            "total_bytes": moved * amplification,
             "total_gb_per_second": storage.read_gb_per_second if reading else storage.write_gb_per_second,
-            "node_bytes": job.node_share_bytes * amplification,
+            "node_bytes": job.node_share_bytes * (moved / job.saved.full_bytes) * amplification,
             "node_gb_per_second": storage.node_gb_per_second,
             "files": block.files if creates is not None else None,
             "file_creates_per_second": creates,

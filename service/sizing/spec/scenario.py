@@ -6,7 +6,6 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from service.errors import Fault
-from service.sizing import presets
 from service.sizing.spec.cluster import ClusterSpec, ShardsSpec
 from service.sizing.spec.failures import FailuresSpec
 from service.sizing.spec.fields import refuse
@@ -14,6 +13,7 @@ from service.sizing.spec.model import ModelSpec
 from service.sizing.spec.restart import RestartSpec, RestoreSpec
 from service.sizing.spec.save import IntervalSpec, SaveSpec
 from service.sizing.spec.storage import PricesSpec, RetentionSpec, StorageSpec
+from service.sizing.spec.tiers import FailureShares, Tiers, tier_contradictions
 from service.wire import Absent, Incoming
 
 
@@ -31,6 +31,10 @@ class ScenarioSpec(Incoming):
     retention: RetentionSpec | Absent = None
     storage: StorageSpec | Absent = None
     prices: PricesSpec | Absent = None
+    tiers: Tiers | Absent = None
+    """Tiers nearer than shared storage, nearest first; `save` and `interval` are the tier `shared_storage`."""
+    failure_mix: FailureShares | Absent = None
+    """What failures leave of the nodes, for `tiers`; without it as in the Llama 3 record."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -81,6 +85,13 @@ class ScenarioSpec(Incoming):
                 "missing",
                 "Give load_seconds, or restore.target_seconds to take it from.",
             )
+        if self.tiers is not None or self.failure_mix is not None:
+            yield from tier_contradictions(
+                tiers=self.tiers,
+                failure_mix=self.failure_mix,
+                nodes=-(-gpus // self.cluster.gpus_per_node),
+                interval_seconds=self.interval.seconds,
+            )
 
     @property
     def storage_times_a_save(self) -> bool:
@@ -102,7 +113,5 @@ class ScenarioSpec(Incoming):
 
     @property
     def parameters(self) -> int:
-        """All stored parameters, from the model or its preset."""
-        if self.model.parameters is not None:
-            return self.model.parameters
-        return presets.models()[str(self.model.preset)].parameters
+        """All stored parameters, as given or counted."""
+        return self.model.stored_parameters
