@@ -184,7 +184,7 @@ def operations(draw: st.DrawFn) -> dict[str, float]:
     }
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=150)
 @given(operation=operations())
 def test_shared_storage_alone_is_the_exact_goodput(operation: dict[str, float]) -> None:
     level = Level(
@@ -218,7 +218,7 @@ def sets(draw: st.DrawFn) -> Machine:
     return Machine(levels, period, mtbf)
 
 
-@settings(derandomize=True, deadline=None, max_examples=400)
+@settings(derandomize=True, deadline=None, max_examples=200)
 @given(machine=sets())
 def test_the_fractions_are_fractions_and_add_up_to_one(machine: Machine) -> None:
     split = machine.split()
@@ -227,7 +227,7 @@ def test_the_fractions_are_fractions_and_add_up_to_one(machine: Machine) -> None
     assert math.isfinite(tiers.mean_restart_seconds(machine.levels, mtbf_seconds=machine.mtbf))
 
 
-@settings(derandomize=True, deadline=None, max_examples=300)
+@settings(derandomize=True, deadline=None, max_examples=150)
 @given(machine=sets(), at=st.integers(0, 3), factor=st.floats(0.0, 1.0), data=st.data())
 def test_a_better_tier_never_lowers_goodput(
     machine: Machine, at: int, factor: float, data: st.DataObject
