@@ -81,6 +81,12 @@ _COLLIDING = (
     " / (exp(effective_interval_seconds/mtbf_seconds) - 1)"
 )
 
+_BUFFERED = (
+    "(C * q/(1 - q) + q**m * (d - r + d * q/(1 - q))) * exp(-(restart_seconds + T)/M) / M with C blocking_seconds, "
+    "T interval_seconds, M mtbf_seconds, P effective_interval_seconds, q = exp(-P/M), d = P - T, "
+    "a = (staging_buffers - 1) * T - C, r = a mod d, m = (a - r)/d + 1"
+)
+
 REGISTER = {
     formula.id: formula
     for formula in (
@@ -137,6 +143,13 @@ REGISTER = {
             "C + M * (1 + W0(-exp(-1 - C/M))), W0 Lambert's function, C blocking_seconds, M mtbf_seconds",
             RENEWAL,
             interval.exact_interval,
+        ),
+        Formula(
+            "best_interval",
+            "max(exact_interval, min(durable_lag_seconds + [one buffer: blocking_seconds], "
+            "blocking_seconds + mtbf_seconds))",
+            RENEWAL + "; its optimum where saves wait for each other",
+            interval.best_interval,
         ),
         Formula(
             "young_interval_at_overhead",
@@ -313,6 +326,18 @@ REGISTER = {
         Formula(
             "colliding_lost_work",
             f"exp(-restart_seconds/mtbf_seconds) - effective_interval_seconds / mtbf_seconds * {_COLLIDING}",
+            RENEWAL + "; what is left of the time beside useful work, saving and restarting",
+            lambda **inputs: goodput.exact_goodput_when_saves_collide(**inputs).lost_work,
+        ),
+        Formula(
+            "buffered_saving",
+            _BUFFERED,
+            RENEWAL + "; durable saves are waited for once training has run ahead by every buffer",
+            lambda **inputs: goodput.exact_goodput_when_saves_collide(**inputs).saving,
+        ),
+        Formula(
+            "buffered_lost_work",
+            "exp(-restart_seconds/mtbf_seconds) - colliding_goodput - buffered_saving",
             RENEWAL + "; what is left of the time beside useful work, saving and restarting",
             lambda **inputs: goodput.exact_goodput_when_saves_collide(**inputs).lost_work,
         ),

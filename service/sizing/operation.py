@@ -9,6 +9,7 @@ from service.sizing import cost, goodput, interval
 from service.sizing.sizing import (
     Blocking,
     Capacity,
+    Collision,
     Cost,
     ExactGoodput,
     FirstOrderGoodput,
@@ -89,6 +90,15 @@ def operate(
             durable_lag_seconds=durable_lag_seconds,
             staging_buffers=job.buffers,
         )
+    exact = interval.exact_interval(blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds)
+    best = None
+    if job.is_async and _collides(job.buffers, exact, blocking_seconds, durable_lag_seconds):
+        best = interval.best_interval(
+            blocking_seconds=blocking_seconds,
+            durable_lag_seconds=durable_lag_seconds,
+            staging_buffers=job.buffers,
+            mtbf_seconds=mtbf_seconds,
+        )
     collides = period > interval_seconds
     if collides:
         split = goodput.exact_goodput_when_saves_collide(
@@ -130,10 +140,10 @@ def operate(
                 blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds
             ),
             daly_seconds=interval.daly_interval(blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds),
-            exact_seconds=interval.exact_interval(
-                blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds
-            ),
+            exact_seconds=exact,
             effective_seconds=period if collides else None,
+            collision=collision_of(job, interval_seconds, blocking_seconds, durable_lag_seconds),
+            best_seconds=best,
         ),
         blocking=Blocking(seconds=blocking_seconds, overhead_fraction=blocking_seconds / interval_seconds),
         period_seconds=period,
@@ -154,6 +164,31 @@ def operate(
         ),
         stall_usd_per_day=stall,
     )
+
+
+def collision_of(
+    job: Job, interval_seconds: float, blocking_seconds: float, durable_lag_seconds: float
+) -> Collision | None:
+    """Return what a save meets that is not durable before the next; None where it is."""
+    if not job.is_async:
+        return None
+    if _collides(job.buffers, interval_seconds, blocking_seconds, durable_lag_seconds):
+        return Collision.BLOCKED
+    if _collides(1, interval_seconds, blocking_seconds, durable_lag_seconds):
+        return Collision.SECOND_BUFFER
+    return None
+
+
+def _collides(
+    buffers: int, interval_seconds: float, blocking_seconds: float, durable_lag_seconds: float
+) -> bool:
+    period = goodput.effective_interval(
+        interval_seconds=interval_seconds,
+        blocking_seconds=blocking_seconds,
+        durable_lag_seconds=durable_lag_seconds,
+        staging_buffers=buffers,
+    )
+    return period > interval_seconds
 
 
 def cost_of(job: Job, operation: Operation, space: Capacity | None) -> Cost | None:

@@ -41,6 +41,13 @@ class Failures(Outgoing):
     """Expected interruptions a day. [1/day]"""
 
 
+class Collision(StrEnum):
+    """What happens where a save is not durable before the next one wants to be copied."""
+
+    BLOCKED = "blocked"
+    SECOND_BUFFER = "second_buffer"
+
+
 class Interval(Outgoing):
     """How often a checkpoint is taken, start to start."""
 
@@ -56,6 +63,10 @@ class Interval(Outgoing):
     """The optimum for exponential failures. [s]"""
     effective_seconds: float | Absent = None
     """The period that results where a save waits for the one before it; absent where none does. [s]"""
+    collision: Collision | Absent = None
+    """Where a save is not durable before the next: `blocked`, or copied to a `second_buffer`; else absent."""
+    best_seconds: float | Absent = None
+    """The optimum for this durable lag where saves at `exact_seconds` wait for each other; else absent. [s]"""
 
 
 class Blocking(Outgoing):

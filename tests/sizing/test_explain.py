@@ -42,6 +42,15 @@ BODIES: dict[str, Body] = {
     "async on storage, colliding": article(
         save=ASYNC | {"staging_buffers": 2}, storage=STORAGE | {"write_gb_per_second": 5.0}, prices=PRICES
     ),
+    "async on storage, colliding, one buffer": article(
+        save=ASYNC, storage=STORAGE | {"write_gb_per_second": 5.0}
+    ),
+    "async, the exact interval collides": article(
+        save=ASYNC | {"durable_lag_seconds": 900}, interval={"rule": "exact"}
+    ),
+    "async, a second buffer for the overlap": article(
+        save=ASYNC | {"durable_lag_seconds": 598, "staging_buffers": 2}
+    ),
     "async with a lag, colliding": article(save=ASYNC | {"durable_lag_seconds": 900}, storage=STORAGE),
     "async, presets": article(
         model={"preset": "llama-3-70b"},

@@ -268,6 +268,34 @@ def test_a_collision_on_the_given_storage_points_at_what_limits_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("lag", "buffers", "collision"),
+    [(240, 1, None), (595, 1, None), (598, 1, "blocked"), (598, 2, "second_buffer"), (900, 2, "blocked")],
+)
+def test_a_save_that_is_not_durable_before_the_next_says_what_happens(
+    lag: float, buffers: int, collision: str | None
+) -> None:
+    save = {
+        "mode": "async",
+        "blocking_seconds": 5,
+        "durable_lag_seconds": lag,
+        "staging_buffers": buffers,
+    }
+    interval = sized(save=save).interval
+    assert interval.collision == collision
+    assert (interval.effective_seconds is not None) == (collision == "blocked")
+
+
+def test_where_saves_at_the_exact_interval_collide_the_best_one_is_named() -> None:
+    save = {"mode": "async", "blocking_seconds": 5, "durable_lag_seconds": 900}
+    colliding = sized(save=save, interval={"rule": "exact"})
+    best = colliding.interval.best_seconds
+    assert best == 905
+    better = sized(save=save, interval={"rule": "fixed", "seconds": best})
+    assert better.goodput.exact.goodput_fraction > colliding.goodput.exact.goodput_fraction
+    assert sized(save=save | {"durable_lag_seconds": 300}).interval.best_seconds is None
+
+
 def test_the_wait_of_colliding_saves_is_in_the_stall_and_not_in_the_first_order() -> None:
     save = {"mode": "async", "blocking_seconds": 5, "durable_lag_seconds": 900}
     sizing = sized(save=save)

@@ -46,6 +46,17 @@ def explain_interval(
                 "staging_buffers": job.buffers,
             },
         )
+    if block.best_seconds is not None:
+        lines.add(
+            f"{at}/interval/best_seconds",
+            "best_interval",
+            {
+                **inputs,
+                "durable_lag_seconds": durable_lag_seconds,
+                "staging_buffers": job.buffers,
+            },
+            EXPONENTIAL,
+        )
 
 
 def explain_blocking(lines: Lines, job: Facts) -> None:
