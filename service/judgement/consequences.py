@@ -356,10 +356,15 @@ def _measured_spec(spec: ScenarioSpec, sizing: Sizing, times: _Times) -> Scenari
     if lag is not None:
         save["durable_lag_seconds"] = lag.seconds
     changed: dict[str, object] = {"save": spec.save.model_copy(update=save), "storage": None}
+    if spec.restore is None and spec.restart.seconds is None:
+        # The load may have come from the storage block.
+        changed["restart"] = spec.restart.model_copy(update={"load_seconds": sizing.restart.load_seconds})
     if load is not None and load.target is not None and spec.restore is not None:
-        specified = _specified_load_seconds(spec, spec.restore.target_seconds)
-        others = max(sizing.restart.seconds - specified, 0.0)
-        changed["restart"] = RestartSpec.model_construct(seconds=others + load.seconds)
+        if spec.restart.seconds is None:
+            changed["restart"] = spec.restart.model_copy(update={"load_seconds": load.seconds})
+        else:
+            others = max(spec.restart.seconds - spec.restore.target_seconds, 0.0)
+            changed["restart"] = RestartSpec.model_construct(seconds=others + load.seconds)
         changed["restore"] = spec.restore.model_copy(update={"target_seconds": load.seconds})
     return spec.model_copy(update=changed)
 

@@ -3,6 +3,7 @@
 from service.sizing import bandwidth, capacity, interval
 from service.sizing.formulas import restart_with_load
 from service.sizing.operation import Job, Operation, collision, cost_of, interval_for, operate
+from service.sizing.restarting import Restarting, restart_block
 from service.sizing.sizing import (
     Delivered,
     DeliveredCapacity,
@@ -12,34 +13,14 @@ from service.sizing.sizing import (
     SizingWarning,
     WarningCode,
 )
+from service.sizing.transfers import LIMITING_FIELD, load_transfer, save_transfer
 from service.units import TB
-
-LIMITING_FIELD = {
-    bandwidth.Limit.AGGREGATE_BANDWIDTH: "#/storage/write_gb_per_second",
-    bandwidth.Limit.NODE_BANDWIDTH: "#/storage/node_gb_per_second",
-    bandwidth.Limit.FILE_CREATES: "#/storage/file_creates_per_second",
-}
-
-
-def save_transfer(job: Job) -> bandwidth.Transfer:
-    """Return how long a save takes on the spec's storage system, whose write bandwidth is known."""
-    storage = job.spec.storage
-    assert storage is not None  # noqa: S101 - callers ask the spec first
-    return bandwidth.transfer_time(
-        total_bytes=job.checkpoint_bytes,
-        total_gb_per_second=storage.write_gb_per_second,
-        node_bytes=job.node_share_bytes,
-        node_gb_per_second=storage.node_gb_per_second,
-        files=job.files,
-        file_creates_per_second=storage.file_creates_per_second,
-    )
 
 
 def delivered(
     job: Job,
     specified: Operation,
-    restart_seconds: float,
-    load_seconds: float | None,
+    way_back: Restarting,
     warnings: list[SizingWarning],
 ) -> Delivered:
     """Return what the spec's storage system delivers; a figure that it does not have keeps the specified value."""
@@ -48,7 +29,8 @@ def delivered(
     assert storage is not None  # noqa: S101 - the caller asks first
     blocking_seconds, lag_seconds = specified.blocking.seconds, specified.durable_lag_seconds
     interval_seconds = specified.interval.seconds
-    write = read = restart = None
+    write = read = None
+    found = way_back
     if spec.storage_times_a_save:
         transfer = save_transfer(job)
         write = DeliveredWrite(
@@ -66,14 +48,10 @@ def delivered(
         else:
             blocking_seconds = transfer.seconds
             interval_seconds = interval_for(job, blocking_seconds, None)
-    if storage.read_gb_per_second is not None or storage.node_gb_per_second is not None:
-        amplification = spec.restore.read_amplification if spec.restore is not None else 1.0
-        amount = bandwidth.read_bytes(checkpoint_bytes=job.checkpoint_bytes, read_amplification=amplification)
-        transfer = bandwidth.transfer_time(
-            total_bytes=amount,
-            total_gb_per_second=storage.read_gb_per_second,
-            node_bytes=job.node_share_bytes * amplification,
-            node_gb_per_second=storage.node_gb_per_second,
+    if spec.storage_times_a_load:
+        transfer = load_transfer(job)
+        amount = bandwidth.read_bytes(
+            checkpoint_bytes=job.checkpoint_bytes, read_amplification=spec.read_amplification
         )
         read = DeliveredRead(
             seconds=transfer.seconds,
@@ -81,13 +59,15 @@ def delivered(
             limited_by=transfer.limited_by,
         )
         _warn_of_unknown(storage.read_gb_per_second, "read", warnings)
-        if load_seconds is not None:
-            restart_seconds = restart_with_load(
-                restart_seconds=restart_seconds,
-                specified_load_seconds=load_seconds,
-                load_seconds=transfer.seconds,
+        if way_back.load_seconds is not None:
+            found = way_back.with_load(
+                restart_with_load(
+                    restart_seconds=way_back.seconds,
+                    specified_load_seconds=way_back.load_seconds,
+                    load_seconds=transfer.seconds,
+                ),
+                transfer.seconds,
             )
-            restart = Restart(seconds=restart_seconds, load_seconds=transfer.seconds)
         else:
             warnings.append(
                 SizingWarning(
@@ -123,12 +103,14 @@ def delivered(
             next_interval_seconds=interval.exact_interval(
                 blocking_seconds=blocking_seconds, mtbf_seconds=job.mtbf_seconds
             ),
-            restart=restart,
+            restart=Restart(seconds=found.seconds, load_seconds=found.load_seconds)
+            if found is not way_back
+            else None,
             write=write,
             read=read,
             capacity=space,
         )
-    operation = operate(job, interval_seconds, blocking_seconds, lag_seconds, restart_seconds)
+    operation = operate(job, interval_seconds, blocking_seconds, lag_seconds, found.seconds)
     if operation.interval.effective_seconds is not None and write is not None:
         warnings.append(collision(job, operation, LIMITING_FIELD[write.limited_by]))
     return Delivered(
@@ -136,7 +118,7 @@ def delivered(
         reason=_sentence(reasons),
         interval=operation.interval,
         blocking=operation.blocking,
-        restart=restart or Restart(seconds=restart_seconds, load_seconds=load_seconds),
+        restart=restart_block(found, job, operation),
         write=write,
         read=read,
         capacity=space,

@@ -7,7 +7,7 @@ definition. The inputs of an expression are the function's arguments.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from service.sizing import bandwidth, capacity, checkpoint, cost, failures, goodput, interval
+from service.sizing import bandwidth, capacity, checkpoint, cost, failures, goodput, interval, restart
 
 ARTICLE_1 = '"Checkpoint Storage That Doesn\'t Stall Training"'
 ARTICLE_2 = '"Checkpoint I/O Sizing: Write Bandwidth for 70B-405B"'
@@ -380,6 +380,33 @@ REGISTER = {
             "space_bytes / 1e12 * usd_per_tb_month",
             DEFINITION,
             cost.space_usd_per_month,
+        ),
+        Formula(
+            "spares_exhausted",
+            "node_loss_fraction * P(N >= spare_nodes), N a Poisson number of mean "
+            "node_loss_fraction * repair_hours * 3600 / mtbf_seconds",
+            "L. Takacs, Introduction to the Theory of Queues, 1962: nodes in repair as the queue M/G/infinity",
+            restart.spares_exhausted,
+        ),
+        Formula(
+            "mean_reschedule",
+            "reschedule_seconds * (1 - spares_exhausted_fraction)"
+            " + reschedule_without_spares_seconds * spares_exhausted_fraction",
+            DEFINITION,
+            restart.mean_reschedule,
+        ),
+        Formula(
+            "replay",
+            "mtbf_seconds - interval_seconds * exp(-durable_lag_seconds/mtbf_seconds)"
+            " / (exp(interval_seconds/mtbf_seconds) - 1)",
+            RENEWAL + "; its lost work by failure",
+            restart.replay,
+        ),
+        Formula(
+            "colliding_replay",
+            "mtbf_seconds * colliding_lost_work without a restart, with more buffers buffered_lost_work",
+            RENEWAL + "; its lost work by failure",
+            restart.replay_when_saves_collide,
         ),
         Formula(
             "restart_with_load",

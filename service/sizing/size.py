@@ -3,9 +3,10 @@
 from service import __version__
 from service.errors import Fault, Unsatisfiable
 from service.sizing import bandwidth, capacity, checkpoint, failures, presets
-from service.sizing.delivered import LIMITING_FIELD, delivered, save_transfer
+from service.sizing.delivered import delivered
 from service.sizing.explain import explain
 from service.sizing.operation import Job, Operation, collision, cost_of, interval_for, operate
+from service.sizing.restarting import restart_block, restarting
 from service.sizing.sizing import (
     Capacity,
     Checkpoint,
@@ -13,7 +14,6 @@ from service.sizing.sizing import (
     HostMemory,
     Metadata,
     Read,
-    Restart,
     Sizing,
     SizingWarning,
     WarningCode,
@@ -21,6 +21,7 @@ from service.sizing.sizing import (
 )
 from service.sizing.spec import DEFAULT_HEADROOM, IntervalRule, SaveMode, ScenarioSpec
 from service.sizing.targets import targets
+from service.sizing.transfers import LIMITING_FIELD, save_transfer
 from service.wire import INT64_MAX
 
 ENGINE_VERSION = __version__
@@ -45,7 +46,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     failure_block = _failures(spec, warnings)
     job = _job(spec, failure_block.mtbf_seconds, warnings)
 
-    restart_seconds, load_seconds = _restart(spec)
+    way_back = restarting(job)
     blocking_seconds, blocking_pointer = _stall(job)
     lag_is_stated = spec.save.durable_lag_seconds is not None
     chosen_seconds = interval_for(job, blocking_seconds, spec.save.overhead_fraction)
@@ -57,7 +58,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
 
     write, window_seconds = _write(job, chosen_seconds, blocking_seconds)
     lag_seconds = window_seconds if job.is_async else 0.0
-    operation = operate(job, chosen_seconds, blocking_seconds, lag_seconds, restart_seconds)
+    operation = operate(job, chosen_seconds, blocking_seconds, lag_seconds, way_back.seconds)
     _warn_of_operation(job, operation, lag_is_stated, warnings)
 
     read = None
@@ -103,7 +104,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         failures=failure_block,
         interval=operation.interval,
         blocking=operation.blocking,
-        restart=Restart(seconds=restart_seconds, load_seconds=load_seconds),
+        restart=restart_block(way_back, job, operation),
         write=write,
         read=read,
         metadata=metadata,
@@ -120,9 +121,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
             metadata=metadata,
             restore_target_seconds=spec.restore.target_seconds if spec.restore is not None else None,
         ),
-        delivered=delivered(job, operation, restart_seconds, load_seconds, warnings)
-        if spec.storage is not None
-        else None,
+        delivered=delivered(job, operation, way_back, warnings) if spec.storage is not None else None,
         warnings=warnings,
     )
     return sizing.model_copy(update={"explanation": explain(spec, sizing)}) if explained else sizing
@@ -244,23 +243,6 @@ def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning])
         mtbf_seconds=mtbf_seconds,
         gpu_hour_usd=price,
     )
-
-
-def _restart(spec: ScenarioSpec) -> tuple[float, float | None]:
-    """Return the restart time and the load in it, where that is known."""
-    restart = spec.restart
-    target = spec.restore.target_seconds if spec.restore is not None else None
-    if restart.seconds is not None:
-        return restart.seconds, target
-    load = restart.load_seconds if restart.load_seconds is not None else target
-    parts = (
-        restart.detect_seconds,
-        restart.reschedule_seconds,
-        restart.initialise_seconds,
-        load,
-        restart.warm_up_seconds,
-    )
-    return sum(part for part in parts if part is not None), load
 
 
 def _stall(job: Job) -> tuple[float | None, str]:

@@ -78,13 +78,44 @@ class Blocking(Outgoing):
     """The same over the interval."""
 
 
+class RestartPart(StrEnum):
+    """What passes from a failure until training is where it was."""
+
+    DETECT = "detect"
+    RESCHEDULE = "reschedule"
+    INITIALISE = "initialise"
+    LOAD = "load"
+    WARM_UP = "warm_up"
+    REPLAY = "replay"
+
+
+class RestartShare(Outgoing):
+    """One part of a recovery."""
+
+    part: RestartPart
+    seconds: float
+    """How long it takes, on average. [s]"""
+    fraction: float
+    """The same over `recovery_seconds`."""
+
+
 class Restart(Outgoing):
     """The way back after a failure."""
 
     seconds: float
-    """Detect, reschedule, initialise, load and warm up. [s]"""
+    """Detect, reschedule, initialise, load and warm up, without the replay. [s]"""
     load_seconds: float | Absent = None
     """The load in it, where it is known. [s]"""
+    spares_exhausted_fraction: float | Absent = None
+    """Failures that find no spare node over all failures, where it is stated or follows."""
+    replay_seconds: float | Absent = None
+    """What a failure undoes on average, to be done again: it counts as lost work, and is not in `seconds`. [s]"""
+    recovery_seconds: float | Absent = None
+    """From a failure until training is where it was: restart and replay. [s]"""
+    parts: list[RestartShare] | Absent = None
+    """The parts of a recovery where they are known; all but `replay` add up to `seconds`."""
+    dominant: RestartPart | Absent = None
+    """The longest of them."""
 
 
 class Write(Outgoing):

@@ -183,6 +183,20 @@ def _restarts(draw: st.DrawFn) -> tuple[Body, Body | None]:
     restart = {part: draw(seconds) for part in parts}
     if target is None or draw(st.booleans()):
         restart["load_seconds"] = draw(seconds)
+    match draw(st.sampled_from(["spares", "stated", "counted"])):
+        case "stated":
+            restart["reschedule_without_spares_seconds"] = draw(seconds)
+            restart["spares_exhausted_fraction"] = draw(st.floats(0, 1))
+        case "counted":
+            restart["reschedule_without_spares_seconds"] = draw(seconds)
+            restart |= _fields(
+                draw,
+                {
+                    "spare_nodes": st.just(0) | logarithmic_count(1, 1_000_000),
+                    "repair_hours": logarithmic(1e-3, 1e6),
+                },
+                {"node_loss_fraction": logarithmic(1e-6, 1)},
+            )
     return restart, restore
 
 

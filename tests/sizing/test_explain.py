@@ -61,6 +61,24 @@ BODIES: dict[str, Body] = {
     ),
     "restart in parts": article(restart=PARTS, storage=STORAGE),
     "restart in all parts": article(restart=PARTS | {"load_seconds": 90}, restore=None, storage=STORAGE),
+    "restart that loads as the storage reads": article(restart=PARTS, restore=None, storage=STORAGE),
+    "restart without spares, so often": article(
+        restart=PARTS | {"reschedule_without_spares_seconds": 7200, "spares_exhausted_fraction": 0.1},
+        storage={"read_gb_per_second": 30.0},
+    ),
+    "restart with spares, colliding saves": article(
+        restart=PARTS
+        | {
+            "reschedule_without_spares_seconds": 7200,
+            "spare_nodes": 16,
+            "repair_hours": 48,
+            "node_loss_fraction": 0.78,
+        },
+        save=ASYNC | {"durable_lag_seconds": 900, "staging_buffers": 3},
+    ),
+    "restart in parts, storage too slow": article(
+        restart=PARTS, storage=STORAGE | {"write_gb_per_second": 1.0}
+    ),
     "few writers, one large": article(
         shards={"writers": 100, "files_per_writer": 3, "largest_shard_bytes": 10**12}, storage=STORAGE
     ),
@@ -133,7 +151,7 @@ def test_a_line_says_its_formula_source_and_units(body: Body) -> None:
             counted = entry.name.rpartition(".")[2] in {
                 "gpus", "gpus_per_node", "writers", "files_per_writer", "files", "nodes", "holders", "skew",
                 "copies", "parameters", "observed_failures", "observed_gpus", "mtbf_gpus", "headroom",
-                "reduction_factor", "read_amplification", "staging_buffers",
+                "reduction_factor", "read_amplification", "staging_buffers", "spare_nodes",
             }  # fmt: skip
             assert counted or entry.unit != "1" or entry.name.endswith("_fraction"), entry.name
 

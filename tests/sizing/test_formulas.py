@@ -57,6 +57,10 @@ def test_a_formula_can_be_read_and_traced(entry: Formula) -> None:
         ("usd_per_year_from_day", {"usd_per_day": 5.0}),
         ("wasted_usd_per_year", {"lost_fraction": 0.5, "cluster_usd_per_hour": 7.0}),
         ("space_usd_per_month", {"space_bytes": 1e13, "usd_per_tb_month": 7.0}),
+        (
+            "mean_reschedule",
+            {"reschedule_seconds": 60.0, "reschedule_without_spares_seconds": 7200.0, "spares_exhausted_fraction": 0.1},
+        ),
         ("restart_with_load", {"restart_seconds": 9.0, "specified_load_seconds": 5.0, "load_seconds": 7.0}),
     ],
 )  # fmt: skip
@@ -90,3 +94,42 @@ def test_the_written_breakdown_is_the_computed_one(name: str) -> None:
         written = entry.expression.replace("[one buffer: blocking_seconds]", "blocking_seconds")
         by_hand = eval(written, {"__builtins__": {}, "exp": math.exp}, inputs)  # noqa: S307
         assert entry.function(**inputs) == pytest.approx(by_hand, rel=1e-12)
+
+
+@pytest.mark.parametrize("buffers", [2, 3])
+def test_the_written_breakdown_with_more_buffers_is_the_computed_one(buffers: int) -> None:
+    inputs = {
+        "interval_seconds": 600.0,
+        "blocking_seconds": 5.0,
+        "restart_seconds": 600.0,
+        "mtbf_seconds": 11135.0,
+        "effective_interval_seconds": 905.0,
+        "staging_buffers": buffers,
+    }
+    written, _, where = REGISTER["buffered_saving"].expression.partition(" with ")
+    named = dict(zip(("C", "T", "M", "P"), (5.0, 600.0, 11135.0, 905.0), strict=True))
+    for name, value in named.items():
+        assert any(f"{name} {field}" in where and inputs[field] == value for field in inputs)
+    for assignment in re.findall(r"(\w) = ([^,]+)(?:,|$)", where):
+        name, expression = assignment
+        named[name] = eval(  # noqa: S307
+            expression.replace(" mod ", " % "), {"__builtins__": {}, "exp": math.exp}, named | inputs
+        )
+    by_hand = eval(written, {"__builtins__": {}, "exp": math.exp}, named | inputs)  # noqa: S307
+    saving = REGISTER["buffered_saving"].function(**inputs)
+    assert saving == pytest.approx(by_hand, rel=1e-12)
+    lost_work = REGISTER["buffered_lost_work"].function(**inputs)
+    goodput = REGISTER["colliding_goodput"].function(**inputs)
+    assert lost_work == pytest.approx(math.exp(-600 / 11135) - goodput - saving, rel=1e-12)
+
+
+def test_the_written_replay_is_the_computed_one() -> None:
+    inputs = {
+        "interval_seconds": 600.0,
+        "blocking_seconds": 5.0,
+        "durable_lag_seconds": 240.0,
+        "mtbf_seconds": 11135.0,
+    }
+    entry = REGISTER["replay"]
+    by_hand = eval(entry.expression, {"__builtins__": {}, "exp": math.exp}, inputs)  # noqa: S307
+    assert entry.function(**inputs) == pytest.approx(by_hand, rel=1e-12)

@@ -453,6 +453,71 @@ def test_the_restart_is_whole_or_the_sum_of_its_parts(
     assert (block.seconds, block.load_seconds) == (seconds, load)
 
 
+IN_PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
+
+
+def test_a_recovery_names_its_parts_and_the_longest_of_them() -> None:
+    block = sized(restart=IN_PARTS).restart
+    assert block.parts is not None
+    assert block.replay_seconds is not None
+    assert [(share.part, share.seconds) for share in block.parts] == [
+        ("detect", 30),
+        ("reschedule", 60),
+        ("initialise", 100),
+        ("load", 120),
+        ("warm_up", 20),
+        ("replay", block.replay_seconds),
+    ]
+    assert sum(share.fraction for share in block.parts) == pytest.approx(1.0, rel=1e-14)
+    assert block.seconds == 330
+    assert block.recovery_seconds == pytest.approx(330 + block.replay_seconds, rel=1e-15)
+    assert block.dominant == "replay"
+    assert sized(restart=IN_PARTS | {"load_seconds": 900}).restart.dominant == "load"
+
+
+def test_replay_is_the_lost_work_of_the_goodput_and_not_counted_again() -> None:
+    sizing = sized(restart=IN_PARTS)
+    assert sizing.restart.replay_seconds is not None
+    restarts_a_second = (1 - sizing.goodput.exact.restarting_fraction) / sizing.failures.mtbf_seconds
+    assert sizing.restart.replay_seconds * restarts_a_second == pytest.approx(
+        sizing.goodput.exact.lost_work_fraction, rel=1e-12
+    )
+    whole = sized(restart={"seconds": 330})
+    assert whole.goodput == sizing.goodput
+    assert (whole.restart.parts, whole.restart.dominant) == (None, None)
+    assert whole.restart.replay_seconds == sizing.restart.replay_seconds
+
+
+def test_spares_that_run_out_lengthen_the_mean_restart() -> None:
+    without = IN_PARTS | {"reschedule_without_spares_seconds": 7260}
+    stated = sized(restart=without | {"spares_exhausted_fraction": 0.1}).restart
+    assert stated.seconds == pytest.approx(330 + 720, rel=1e-15)
+    counted = [
+        sized(restart=without | {"spare_nodes": spares, "repair_hours": 48}).restart for spares in (0, 12, 40)
+    ]
+    assert counted[0].spares_exhausted_fraction == 1.0
+    assert counted[0].seconds == pytest.approx(330 + 7200, rel=1e-15)
+    assert counted[0].seconds > counted[1].seconds > counted[2].seconds
+    assert counted[2].seconds == pytest.approx(330, rel=1e-3)
+
+
+def test_a_load_that_nobody_states_takes_as_long_as_the_storage_reads() -> None:
+    sizing = sized(restart=IN_PARTS, restore=None, storage={"read_gb_per_second": 30})
+    assert sizing.restart.load_seconds == pytest.approx(189, rel=1e-15)
+    assert sizing.restart.seconds == pytest.approx(210 + 189, rel=1e-15)
+    assert sizing.delivered is not None
+    assert sizing.delivered.restart is not None
+    assert sizing.delivered.restart.seconds == pytest.approx(sizing.restart.seconds, rel=1e-15)
+
+
+def test_the_delivered_load_stands_in_the_delivered_parts() -> None:
+    restart = _delivered(restart=IN_PARTS, storage={"read_gb_per_second": 30}).restart
+    assert restart is not None
+    assert restart.parts is not None
+    (load,) = (share.seconds for share in restart.parts if share.part == "load")
+    assert load == pytest.approx(189, rel=1e-15)
+
+
 @pytest.mark.parametrize(
     ("blocks", "pointer", "words"),
     [

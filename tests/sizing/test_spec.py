@@ -13,6 +13,7 @@ from service.sizing.spec import ClusterSpec, IntervalRule, SaveMode, ScenarioSpe
 from tests.sizing.scenarios import Body, article, bodies
 
 PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
+SPARES = {**PARTS, "load_seconds": 5, "reschedule_without_spares_seconds": 9}
 OBSERVED = {"observed_failures": 419, "observed_hours": 1296, "observed_gpus": 16384}
 
 
@@ -105,6 +106,30 @@ CONTRADICTIONS = [
         [("#/restart/detect_seconds", "contradiction"), ("#/restart/load_seconds", "contradiction")],
     ),
     ({"restart": {"seconds": 119}}, [("#/restart/seconds", "too_small")]),
+    ({"restart": {"seconds": 600, "spare_nodes": 4}}, [("#/restart/spare_nodes", "contradiction")]),
+    (
+        {"restart": {**PARTS, "spare_nodes": 4, "repair_hours": 48}},
+        [("#/restart/reschedule_without_spares_seconds", "missing")],
+    ),
+    (
+        {"restart": {**PARTS, "reschedule_without_spares_seconds": 9}},
+        [("#/restart/spares_exhausted_fraction", "missing")],
+    ),
+    (
+        {"restart": {**PARTS, "reschedule_without_spares_seconds": 9, "node_loss_fraction": 0.8}},
+        [("#/restart/spare_nodes", "missing"), ("#/restart/repair_hours", "missing")],
+    ),
+    (
+        {
+            "restart": {
+                **PARTS,
+                "reschedule_without_spares_seconds": 9,
+                "spares_exhausted_fraction": 0.1,
+                "spare_nodes": 4,
+            }
+        },
+        [("#/restart/spare_nodes", "contradiction")],
+    ),
     (
         {"save": {"mode": "sync", "blocking_seconds": 6, "overhead_fraction": 0.01}},
         [("#/save/overhead_fraction", "contradiction")],
@@ -182,6 +207,11 @@ BOUNDS: list[tuple[str, str, float, float]] = [
     ("failures", "mtbf_hours", 1e-4, 1e10),
     ("failures", "mtbf_gpus", 1, 10**8),
     *(("restart", name, 0, 1e7) for name in ("seconds", "load_seconds", *PARTS)),
+    ("restart", "reschedule_without_spares_seconds", 0, 1e7),
+    ("restart", "spares_exhausted_fraction", 0, 1),
+    ("restart", "spare_nodes", 0, 10**6),
+    ("restart", "repair_hours", 1e-3, 1e6),
+    ("restart", "node_loss_fraction", 1e-6, 1),
     ("save", "blocking_seconds", 1e-6, 1e7),
     ("save", "overhead_fraction", 1e-6, 0.99),
     ("save", "headroom", 1, 100),
@@ -206,7 +236,7 @@ BOUNDS: list[tuple[str, str, float, float]] = [
 WHOLE = {
     "parameters", "extra_bytes", "gpus", "gpus_per_node", "host_memory_bytes_per_node", "writers",
     "files_per_writer", "largest_shard_bytes", "observed_failures", "observed_gpus", "mtbf_gpus",
-    "staging_buffers", "hot_copies", "cold_copies",
+    "staging_buffers", "hot_copies", "cold_copies", "spare_nodes",
 }  # fmt: skip
 
 
@@ -225,6 +255,11 @@ def _body(block: str, field: str, value: object) -> Body:
         ("interval", ""): {"rule": "fixed"},
         ("model", ""): {"parameters": 1},
         ("restart", "seconds"): {},
+        ("restart", "reschedule_without"): {**PARTS, "load_seconds": 5, "spares_exhausted_fraction": 0.1},
+        ("restart", "spares_ex"): SPARES,
+        ("restart", "spare_nodes"): {**SPARES, "spare_nodes": 2, "repair_hours": 48},
+        ("restart", "repair"): {**SPARES, "spare_nodes": 2},
+        ("restart", "node"): {**SPARES, "spare_nodes": 2, "repair_hours": 48},
         ("restart", ""): {**PARTS, "load_seconds": 5},
     }
     beside = next(

@@ -1,5 +1,6 @@
 """How the figures of a given storage system came about."""
 
+from service.sizing.explain.interruptions import explain_recovery
 from service.sizing.explain.lines import EXPONENTIAL, Facts, Lines
 from service.sizing.explain.outcome import explain_cost, explain_goodput
 from service.sizing.explain.saving import explain_interval, explain_transfer
@@ -61,6 +62,15 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
             lines.add(f"{at}/restart/seconds", "same", {"restart.seconds": sizing.restart.seconds})
         if block.restart.load_seconds is not None:
             lines.add(f"{at}/restart/load_seconds", "same", {"load_seconds": block.restart.load_seconds})
+        explain_recovery(
+            lines,
+            job,
+            at,
+            block.restart,
+            block.interval or sizing.interval,
+            blocking_seconds,
+            lag_seconds or 0.0,
+        )
     if block.write is not None:
         seconds = block.write.seconds
         explain_transfer(lines, job, f"{at}/write/seconds", reading=False)

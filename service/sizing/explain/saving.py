@@ -147,7 +147,7 @@ def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -
     storage, block = job.spec.storage, job.sizing.checkpoint
     if storage is None:
         return
-    amplification = job.spec.restore.read_amplification if reading and job.spec.restore is not None else 1.0
+    amplification = job.spec.read_amplification if reading else 1.0
     creates = storage.file_creates_per_second if not reading else None
     lines.add(
         pointer,

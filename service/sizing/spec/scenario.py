@@ -75,11 +75,16 @@ class ScenarioSpec(Incoming):
                 f"The restart includes the load, for which restore.target_seconds allows {target:g} s: give at "
                 "least as much.",
             )
-        if restart.seconds is None and restart.load_seconds is None and target is None:
+        if (
+            restart.seconds is None
+            and restart.load_seconds is None
+            and target is None
+            and not self.storage_times_a_load
+        ):
             yield Fault(
                 "/restart/load_seconds",
                 "missing",
-                "Give load_seconds, or restore.target_seconds to take it from.",
+                "Give load_seconds, or restore.target_seconds or storage.read_gb_per_second to take it from.",
             )
 
     @property
@@ -94,6 +99,19 @@ class ScenarioSpec(Incoming):
                 storage.file_creates_per_second,
             )
         )
+
+    @property
+    def storage_times_a_load(self) -> bool:
+        """Whether the storage block has a limit that times a load."""
+        storage = self.storage
+        return storage is not None and any(
+            limit is not None for limit in (storage.read_gb_per_second, storage.node_gb_per_second)
+        )
+
+    @property
+    def read_amplification(self) -> float:
+        """Bytes that all ranks read at a restart over the checkpoint's bytes."""
+        return self.restore.read_amplification if self.restore is not None else 1.0
 
     @property
     def parameters(self) -> int:
