@@ -141,8 +141,8 @@ def _alone(target: TargetReport, spec: ScenarioSpec, sizing: Sizing, specified: 
     say nothing of how much shorter it is.
     """
     is_async = spec.save.mode is SaveMode.ASYNC
-    saving = specified.lag if is_async else specified.blocking
-    if saving is None or target.measured is None:  # an async scenario always has a lag
+    window = sizing.write.window_seconds(sizing.blocking)
+    if target.measured is None:
         return None
     written: _Time | None = None
     loaded: _Time | None = None
@@ -157,10 +157,10 @@ def _alone(target: TargetReport, spec: ScenarioSpec, sizing: Sizing, specified: 
         case TargetId.PERSIST_SECONDS:
             written = _timed(target)
         case TargetId.SLOWEST_WRITER_SECONDS:
-            written = _time(max(saving.seconds, target.measured), target)
+            written = _time(max(window, target.measured), target)
         case TargetId.FILE_CREATE_RATE:
             creates = sizing.metadata.creates_per_save / target.measured if target.measured else math.inf
-            written = _time(max(saving.seconds, creates), target)
+            written = _time(max(window, creates), target)
         case TargetId.READ_BANDWIDTH:
             loaded = _transferred(sizing.read.bytes, target) if sizing.read is not None else None
         case TargetId.NODE_READ_BANDWIDTH:
@@ -174,7 +174,7 @@ def _alone(target: TargetReport, spec: ScenarioSpec, sizing: Sizing, specified: 
         case TargetId.CHECKPOINT_BYTES:
             # At the bandwidths that were specified, more bytes take longer in proportion.
             growth = target.measured / sizing.checkpoint.bytes
-            written = _time(saving.seconds * growth, target)
+            written = _time(window * growth, target)
             if specified.load is not None:
                 loaded = _time(specified.load.seconds * growth, target)
     if written is None and loaded is None:
@@ -355,6 +355,8 @@ def _measured_spec(spec: ScenarioSpec, sizing: Sizing, times: _Times) -> Scenari
     save: dict[str, object] = {"blocking_seconds": blocking.seconds, "overhead_fraction": None}
     if lag is not None:
         save["durable_lag_seconds"] = lag.seconds
+        if spec.save.staging_budget_bytes_per_node is not None:
+            save |= _through_staging(sizing, blocking, lag)
     changed: dict[str, object] = {"save": spec.save.model_copy(update=save), "storage": None}
     if spec.restore is None and spec.restart.seconds is None:
         # The load may have come from the storage block.
@@ -367,6 +369,18 @@ def _measured_spec(spec: ScenarioSpec, sizing: Sizing, times: _Times) -> Scenari
             changed["restart"] = RestartSpec.model_construct(seconds=others + load.seconds)
         changed["restore"] = spec.restore.model_copy(update={"target_seconds": load.seconds})
     return spec.model_copy(update=changed)
+
+
+def _through_staging(sizing: Sizing, blocking: _Time, lag: _Time) -> dict[str, object]:
+    """Return the fields of a save that goes through a staging budget.
+
+    A measured stall holds the wait for staging memory, and a measured lag is what is left of the drain after it. A
+    measured rate says how long the whole drain takes, from which both follow.
+    """
+    if blocking.target is None and (lag.target is None or lag.target.id is not TargetId.PERSIST_SECONDS):
+        drain = lag.seconds if lag.target is not None else sizing.write.window_seconds(sizing.blocking)
+        return {"blocking_seconds": sizing.blocking.allowed_seconds, "durable_lag_seconds": drain}
+    return {"staging_budget_bytes_per_node": None, "copy_seconds": None, "drain_overlaps_copy": None}
 
 
 def _difference(specified: Sizing, measured: Sizing) -> Difference:

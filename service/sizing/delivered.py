@@ -5,6 +5,7 @@ from service.sizing.formulas import restart_with_load
 from service.sizing.operation import Job, Operation, collision, cost_of, interval_for, operate
 from service.sizing.restarting import Restarting, restart_block
 from service.sizing.sizing import (
+    Blocking,
     Delivered,
     DeliveredCapacity,
     DeliveredRead,
@@ -13,6 +14,7 @@ from service.sizing.sizing import (
     SizingWarning,
     WarningCode,
 )
+from service.sizing.staged import staged, stalls, with_stall
 from service.sizing.transfers import LIMITING_FIELD, load_transfer, save_transfer
 from service.units import TB
 
@@ -29,7 +31,7 @@ def delivered(
     assert storage is not None  # noqa: S101 - the caller asks first
     blocking_seconds, lag_seconds = specified.blocking.seconds, specified.durable_lag_seconds
     interval_seconds = specified.interval.seconds
-    write = read = None
+    write = read = through = None
     found = way_back
     if spec.storage_times_a_save:
         transfer = save_transfer(job)
@@ -43,7 +45,15 @@ def delivered(
             creates_per_second=bandwidth.create_rate(files=job.files, window_seconds=transfer.seconds),
         )
         _warn_of_unknown(storage.write_gb_per_second, "write", warnings)
-        if job.is_async:
+        if spec.save.staging_budget_bytes_per_node is not None:
+            through = staged(job, drain_seconds=transfer.seconds)
+            assert through is not None  # noqa: S101 - a drain that no interval stretches always has an answer
+            interval_seconds, blocking_seconds = through.interval_seconds, through.blocking_seconds
+            lag_seconds = through.lag_seconds
+            write = write.model_copy(update={"durable_lag_seconds": lag_seconds})
+            if through.exceeds:
+                warnings.append(stalls(job, through, where="On the given storage a"))
+        elif job.is_async:
             lag_seconds = transfer.seconds
         else:
             blocking_seconds = transfer.seconds
@@ -97,12 +107,19 @@ def delivered(
             f"a save takes {blocking_seconds:.6g} s and the interval is {interval_seconds:.6g} s, "
             "which leaves no time to train",
         )
+        stalled = None
+        if through is not None:
+            stalled = with_stall(
+                Blocking(seconds=blocking_seconds, overhead_fraction=blocking_seconds / interval_seconds),
+                through,
+            )
         return Delivered(
             feasible=False,
             reason=_sentence(reasons),
             next_interval_seconds=interval.exact_interval(
                 blocking_seconds=blocking_seconds, mtbf_seconds=job.mtbf_seconds
             ),
+            blocking=stalled,
             restart=Restart(seconds=found.seconds, load_seconds=found.load_seconds)
             if found is not way_back
             else None,
@@ -111,6 +128,8 @@ def delivered(
             capacity=space,
         )
     operation = operate(job, interval_seconds, blocking_seconds, lag_seconds, found.seconds)
+    if through is not None:
+        operation = operation._replace(blocking=with_stall(operation.blocking, through))
     if operation.interval.effective_seconds is not None and write is not None:
         warnings.append(collision(job, operation, LIMITING_FIELD[write.limited_by]))
     return Delivered(

@@ -7,7 +7,17 @@ definition. The inputs of an expression are the function's arguments.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from service.sizing import bandwidth, capacity, checkpoint, cost, failures, goodput, interval, restart
+from service.sizing import (
+    bandwidth,
+    capacity,
+    checkpoint,
+    cost,
+    failures,
+    goodput,
+    interval,
+    restart,
+    staging,
+)
 
 ARTICLE_1 = '"Checkpoint Storage That Doesn\'t Stall Training"'
 ARTICLE_2 = '"Checkpoint I/O Sizing: Write Bandwidth for 70B-405B"'
@@ -15,6 +25,7 @@ DEFINITION = "Definition"
 YOUNG = "J. W. Young, Communications of the ACM 17(9), 1974"
 DALY = "J. T. Daly, Future Generation Computer Systems 22, 2006"
 RENEWAL = "Renewal argument for exponential failures; with no durable lag the complete formula of " + DALY
+STAGING = "A copy that does not fit its staging memory goes on as fast as that drains"
 GARWOOD = "F. Garwood, Biometrika 28(3/4), 1936: exact Poisson limits"
 
 
@@ -233,6 +244,30 @@ REGISTER = {
                 ),
                 staging_buffers=staging_buffers,
             ),
+        ),
+        Formula(
+            "serial_stall",
+            "copy_seconds + max(node_share_bytes - staging_budget_bytes, 0) / (drain_gb_per_second * 1e9)",
+            STAGING,
+            staging.serial_stall,
+        ),
+        Formula(
+            "overlapped_stall",
+            "max(copy_seconds, (node_share_bytes - staging_budget_bytes) / (drain_gb_per_second * 1e9))",
+            STAGING,
+            staging.overlapped_stall,
+        ),
+        Formula(
+            "serial_lag",
+            "min(node_share_bytes, staging_budget_bytes) / (drain_gb_per_second * 1e9)",
+            STAGING,
+            staging.serial_lag,
+        ),
+        Formula(
+            "overlapped_lag",
+            "max(node_share_bytes / (drain_gb_per_second * 1e9) - staging_stall_seconds, 0)",
+            STAGING,
+            staging.overlapped_lag,
         ),
         Formula(
             "transfer_time",

@@ -20,6 +20,7 @@ from service.sizing.sizing import (
     Write,
 )
 from service.sizing.spec import DEFAULT_HEADROOM, IntervalRule, SaveMode, ScenarioSpec
+from service.sizing.staged import Staged, drained, staged, stalls, with_stall
 from service.sizing.targets import targets
 from service.sizing.transfers import LIMITING_FIELD, save_transfer
 from service.wire import INT64_MAX
@@ -53,12 +54,25 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     if blocking_seconds is None:
         assert spec.save.overhead_fraction is not None  # noqa: S101 - the spec refuses neither
         blocking_seconds = chosen_seconds * spec.save.overhead_fraction
+    through = None
+    if spec.save.staging_budget_bytes_per_node is not None:
+        through = _staged(job, warnings)
+        chosen_seconds, blocking_seconds = through.interval_seconds, through.blocking_seconds
+        if through.exceeds:
+            blocking_pointer = "#/save/staging_budget_bytes_per_node"
     if chosen_seconds - blocking_seconds <= 0.0:
         raise Unsatisfiable(_no_useful_time(job, chosen_seconds, blocking_seconds, blocking_pointer))
 
-    write, window_seconds = _write(job, chosen_seconds, blocking_seconds)
+    write, window_seconds = _write(
+        job, chosen_seconds, blocking_seconds, through.drained_seconds if through is not None else 0.0
+    )
     lag_seconds = window_seconds if job.is_async else 0.0
+    if through is not None:
+        lag_seconds = through.lag_seconds
+        write = write.model_copy(update=drained(through))
     operation = operate(job, chosen_seconds, blocking_seconds, lag_seconds, way_back.seconds)
+    if through is not None:
+        operation = operation._replace(blocking=with_stall(operation.blocking, through))
     _warn_of_operation(job, operation, lag_is_stated, warnings)
 
     read = None
@@ -256,6 +270,33 @@ def _stall(job: Job) -> tuple[float | None, str]:
     return transfer.seconds, LIMITING_FIELD[transfer.limited_by]
 
 
+def _staged(job: Job, warnings: list[SizingWarning]) -> Staged:
+    """Return what the staging budget makes of a save, and warn where that is a longer stall than was allowed."""
+    save = job.spec.save
+    needed = job.node_share_bytes * job.buffers
+    if job.buffers > 1 and (save.staging_budget_bytes_per_node or 0) < needed:
+        raise Unsatisfiable(
+            Fault(
+                "#/save/staging_budget_bytes_per_node",
+                "too_small",
+                f"{job.buffers} staging buffers take {needed:.6g} bytes on a node: give as much, or fewer buffers.",
+            )
+        )
+    found = staged(job)
+    if found is None:
+        raise Unsatisfiable(
+            Fault(
+                "#/save/staging_budget_bytes_per_node",
+                "no_useful_time",
+                "The copy and the wait for staging memory together take as long as the interval, however long that "
+                f"is: stage up to {job.node_share_bytes:.6g} bytes on a node, or drain with more headroom.",
+            )
+        )
+    if found.exceeds:
+        warnings.append(stalls(job, found))
+    return found
+
+
 def _no_useful_time(job: Job, interval_seconds: float, blocking_seconds: float, pointer: str) -> Fault:
     rule = job.spec.interval.rule
     if rule is IntervalRule.FIXED:
@@ -276,8 +317,10 @@ def _no_useful_time(job: Job, interval_seconds: float, blocking_seconds: float, 
     )
 
 
-def _write(job: Job, interval_seconds: float, blocking_seconds: float) -> tuple[Write, float]:
-    """Return the write block, and the time in which a save is written."""
+def _write(
+    job: Job, interval_seconds: float, blocking_seconds: float, drained_seconds: float
+) -> tuple[Write, float]:
+    """Return the write block, and the time in which a save is written, so much of which passes in the stall."""
     save, total = job.spec.save, job.checkpoint_bytes
     strict = lag = None
     if job.is_async:
@@ -287,7 +330,7 @@ def _write(job: Job, interval_seconds: float, blocking_seconds: float) -> tuple[
         strict = bandwidth.strict_persist_bandwidth(
             checkpoint_bytes=total,
             interval_seconds=interval_seconds,
-            blocking_seconds=blocking_seconds,
+            blocking_seconds=blocking_seconds - drained_seconds,
             staging_buffers=job.buffers,
         )
         headroom = save.headroom if save.headroom is not None else DEFAULT_HEADROOM
@@ -356,21 +399,22 @@ def _warn_of_operation(
 
 def _host_memory(job: Job, warnings: list[SizingWarning]) -> HostMemory:
     cluster = job.spec.cluster
-    staged = bandwidth.staging_bytes(node_bytes=job.node_share_bytes, staging_buffers=job.buffers)
-    memory = cluster.node_memory_bytes
-    if memory is not None and staged > memory:
+    staged_bytes = bandwidth.staging_bytes(node_bytes=job.node_share_bytes, staging_buffers=job.buffers)
+    memory, room = cluster.node_memory_bytes, job.spec.save.staging_budget_bytes_per_node
+    if memory is not None and room is None and staged_bytes > memory:
         warnings.append(
             SizingWarning(
                 code=WarningCode.STAGING_EXCEEDS_HOST_MEMORY,
                 pointer="#/cluster/host_memory_bytes_per_node",
-                message=f"Staging takes {staged:.6g} bytes on a node that has {memory:.6g}: fewer staging buffers, "
-                "more nodes, or sync saves.",
+                message=f"Staging takes {staged_bytes:.6g} bytes on a node that has {memory:.6g}: fewer staging "
+                "buffers, more nodes, or sync saves.",
             )
         )
     return HostMemory(
-        bytes_per_node=round(staged),
+        bytes_per_node=round(staged_bytes),
         staging_buffers=job.buffers,
-        memory_fraction=staged / memory if memory is not None else None,
+        memory_fraction=staged_bytes / memory if memory is not None else None,
+        budget_fraction=staged_bytes / room if room is not None else None,
     )
 
 

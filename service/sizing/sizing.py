@@ -76,6 +76,15 @@ class Blocking(Outgoing):
     """How long training stops for one save. [s]"""
     overhead_fraction: float
     """The same over the interval."""
+    budget_seconds: float | Absent = None
+    """The stall that the spec allows, where waiting for staging memory makes it longer; it stays the target. [s]"""
+    staging_stall_seconds: float | Absent = None
+    """With a staging budget: the copy, and the wait until what does not fit has drained. [s]"""
+
+    @property
+    def allowed_seconds(self) -> float:
+        """The stall that the spec allows. [s]"""
+        return self.seconds if self.budget_seconds is None else self.budget_seconds
 
 
 class RestartPart(StrEnum):
@@ -135,6 +144,14 @@ class Write(Outgoing):
     """What the writer with most to write must sustain to finish in the same time. [10^9 B/s]"""
     durable_lag_seconds: float | Absent = None
     """Async: from training going on until the checkpoint is durable. [s]"""
+    drain_seconds: float | Absent = None
+    """The whole drain of a save, where a part of it passes in the stall; absent where it is the durable lag. [s]"""
+
+    def window_seconds(self, blocking: Blocking) -> float:
+        """Return in what time a save is written: the drain of an async one, the stall of a sync one. [s]"""
+        if self.durable_lag_seconds is None:
+            return blocking.seconds
+        return self.durable_lag_seconds if self.drain_seconds is None else self.drain_seconds
 
 
 class Read(Outgoing):
@@ -163,11 +180,13 @@ class HostMemory(Outgoing):
     """DRAM that async staging takes."""
 
     bytes_per_node: int
-    """The node's share times the buffers; with skew an upper bound. [B]"""
+    """The node's share times the buffers, so that no copy waits for memory; with skew an upper bound. [B]"""
     staging_buffers: int
     """Copies held at once."""
     memory_fraction: float | Absent = None
     """The same over the node's memory, where that is known."""
+    budget_fraction: float | Absent = None
+    """The same over the staging budget, where one is stated: above 1 saves wait for memory."""
 
 
 class Capacity(Outgoing):
@@ -249,7 +268,7 @@ class DeliveredWrite(Outgoing):
     limited_by: Limit
     """Which limit that is."""
     durable_lag_seconds: float | Absent = None
-    """Async: the transfer, after training went on. [s]"""
+    """Async: the transfer, or what is left of it when training goes on. [s]"""
     creates_per_second: float
     """Files made a second meanwhile. [1/s]"""
 
@@ -362,6 +381,7 @@ class WarningCode(StrEnum):
     EVEN_SHARDS_ASSUMED = "even_shards_assumed"
     FEW_OBSERVED_FAILURES = "few_observed_failures"
     STAGING_EXCEEDS_HOST_MEMORY = "staging_exceeds_host_memory"
+    STAGING_STALLS = "staging_stalls"
     LOAD_NOT_SEPARATE = "load_not_separate"
     AGGREGATE_BANDWIDTH_UNKNOWN = "aggregate_bandwidth_unknown"
 

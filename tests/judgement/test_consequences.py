@@ -394,3 +394,30 @@ def test_a_figure_from_a_smaller_run_is_marked() -> None:
     found = _consequences(scenario(), run(measurements=[ior(0.64, nodes=16)]))
     assert [each.extrapolated for each in found.each] == [True, True]
     assert _alone(found, TargetId.NODE_WRITE_BANDWIDTH).blocking_seconds == pytest.approx(69.2138671875)
+
+
+STAGED = {
+    "mode": "async",
+    "blocking_seconds": 5.0,
+    "durable_lag_seconds": 240.0,
+    "staging_budget_bytes_per_node": WHOLE // 2048 // 4,
+}
+"""A quarter of a node's share may be staged, so 180 of the 240 s of its drain pass in the stall."""
+
+
+def test_a_measured_rate_drains_the_staging_memory_of_the_scenario() -> None:
+    found = _consequences(scenario(save=STAGED), run(measurements=[ior(WHOLE / 1e9 / 120)]))
+    assert found.specified.blocking.seconds == pytest.approx(185.0, rel=1e-6)
+    measured = _measured(found)
+    assert measured.blocking.seconds == pytest.approx(95.0, rel=1e-6)
+    assert measured.write.durable_lag_seconds == pytest.approx(30.0, rel=1e-6)
+
+
+def test_a_measured_stall_holds_the_wait_for_staging_memory() -> None:
+    save = dcp(
+        DcpOp.ASYNC_SAVE, seconds=200.0, bytes_total=WHOLE, blocked_seconds=150.0, durable_lag_seconds=50.0
+    )
+    measured = _measured(_consequences(scenario(save=STAGED), run(operations=[save])))
+    assert measured.blocking.seconds == 150.0
+    assert measured.blocking.staging_stall_seconds is None
+    assert measured.write.durable_lag_seconds == 50.0

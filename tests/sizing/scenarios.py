@@ -111,6 +111,15 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
                 "staging_buffers": logarithmic_count(1, 16),
             },
         )
+        if draw(st.booleans()):
+            memory = cluster.get("host_memory_bytes_per_node", 10**12)
+            body["save"] |= _fields(
+                draw,
+                {"staging_budget_bytes_per_node": logarithmic_count(1, memory)},
+                {"copy_seconds": logarithmic(1e-6, 1e7), "drain_overlaps_copy": st.booleans()},
+            )
+            if draw(st.integers(0, 3)):  # several buffers seldom fit a budget
+                body["save"].pop("staging_buffers", None)
     optional: Body = {
         "retention": {
             "hot_copies": logarithmic_count(1, 100_000),

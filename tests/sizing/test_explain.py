@@ -61,6 +61,38 @@ BODIES: dict[str, Body] = {
     ),
     "restart in parts": article(restart=PARTS, storage=STORAGE),
     "restart in all parts": article(restart=PARTS | {"load_seconds": 90}, restore=None, storage=STORAGE),
+    "staging that is too small": article(
+        save=ASYNC | {"staging_budget_bytes_per_node": 2 * 10**9}, storage=STORAGE
+    ),
+    "staging that is too small, exact": article(
+        save=ASYNC
+        | {"staging_budget_bytes_per_node": 10**9, "copy_seconds": 3, "drain_overlaps_copy": False},
+        interval={"rule": "exact"},
+        storage=STORAGE,
+        cluster={"gpus": 16384, "gpu_preset": "h100-sxm"},
+    ),
+    "staging that is too small, by overhead": article(
+        save={"mode": "async", "overhead_fraction": 0.01, "staging_budget_bytes_per_node": 10**9},
+        interval={"rule": "daly"},
+        storage=STORAGE,
+    ),
+    "staging that is too small, with a lag": article(
+        save=ASYNC | {"staging_budget_bytes_per_node": 10**9, "durable_lag_seconds": 300},
+        interval={"rule": "young"},
+    ),
+    "staging that is too small, overlapped": article(
+        save=ASYNC | {"staging_budget_bytes_per_node": 10**8, "drain_overlaps_copy": True}, storage=STORAGE
+    ),
+    "staging that is large enough": article(
+        save=ASYNC | {"staging_budget_bytes_per_node": 10**11, "staging_buffers": 2, "copy_seconds": 4},
+        storage=STORAGE,
+    ),
+    "staging that is too small for the storage": article(
+        save=ASYNC | {"staging_budget_bytes_per_node": 10**8}, storage=STORAGE | {"write_gb_per_second": 1}
+    ),
+    "staging that is too small for a storage that only reads": article(
+        save=ASYNC | {"staging_budget_bytes_per_node": 10**8}, storage={"read_gb_per_second": 30.0}
+    ),
     "restart that loads as the storage reads": article(restart=PARTS, restore=None, storage=STORAGE),
     "restart without spares, so often": article(
         restart=PARTS | {"reschedule_without_spares_seconds": 7200, "spares_exhausted_fraction": 0.1},

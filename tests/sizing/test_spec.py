@@ -152,6 +152,33 @@ CONTRADICTIONS = [
             ("#/save/staging_buffers", "contradiction"),
         ],
     ),
+    (
+        {"save": {"mode": "async", "blocking_seconds": 6, "copy_seconds": 5, "drain_overlaps_copy": True}},
+        [("#/save/staging_budget_bytes_per_node", "missing")] * 2,
+    ),
+    (
+        {
+            "save": {
+                "mode": "sync",
+                "blocking_seconds": 6,
+                "staging_budget_bytes_per_node": 5,
+                "copy_seconds": 5,
+                "drain_overlaps_copy": False,
+            }
+        },
+        [
+            ("#/save/staging_budget_bytes_per_node", "contradiction"),
+            ("#/save/copy_seconds", "contradiction"),
+            ("#/save/drain_overlaps_copy", "contradiction"),
+        ],
+    ),
+    (
+        {
+            "save": {"mode": "async", "blocking_seconds": 6, "staging_budget_bytes_per_node": 10**12 + 1},
+            "cluster": {"gpus": 16384, "host_memory_bytes_per_node": 10**12},
+        },
+        [("#/save/staging_budget_bytes_per_node", "too_large")],
+    ),
     *(
         ({"interval": {"rule": rule, "seconds": 600}}, [("#/interval/seconds", "contradiction")])
         for rule in ("exact", "young", "daly")
@@ -217,6 +244,8 @@ BOUNDS: list[tuple[str, str, float, float]] = [
     ("save", "headroom", 1, 100),
     ("save", "durable_lag_seconds", 1e-6, 1e7),
     ("save", "staging_buffers", 1, 16),
+    ("save", "staging_budget_bytes_per_node", 1, 10**15),
+    ("save", "copy_seconds", 1e-6, 1e7),
     ("interval", "seconds", 1e-3, 1e9),
     ("restore", "target_seconds", 1e-6, 1e7),
     ("restore", "read_amplification", 0.01, 10_000),
@@ -236,7 +265,7 @@ BOUNDS: list[tuple[str, str, float, float]] = [
 WHOLE = {
     "parameters", "extra_bytes", "gpus", "gpus_per_node", "host_memory_bytes_per_node", "writers",
     "files_per_writer", "largest_shard_bytes", "observed_failures", "observed_gpus", "mtbf_gpus",
-    "staging_buffers", "hot_copies", "cold_copies", "spare_nodes",
+    "staging_buffers", "hot_copies", "cold_copies", "spare_nodes", "staging_budget_bytes_per_node",
 }  # fmt: skip
 
 
@@ -250,6 +279,7 @@ def _body(block: str, field: str, value: object) -> Body:
         ("restore", ""): {"target_seconds": 5},
         ("save", "headroom"): {"mode": "async", "blocking_seconds": 5},
         ("save", "durable"): {"mode": "async", "blocking_seconds": 5},
+        ("save", "copy"): {"mode": "async", "blocking_seconds": 5, "staging_budget_bytes_per_node": 5},
         ("save", "staging"): {"mode": "async", "blocking_seconds": 5},
         ("save", ""): {"mode": "sync"},
         ("interval", ""): {"rule": "fixed"},

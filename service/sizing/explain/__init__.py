@@ -38,12 +38,18 @@ def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
     explain_checkpoint(lines, job)
     explain_failures(lines, job)
     explain_interval(
-        lines, job, "#", sizing.interval, sizing.blocking.seconds, sizing.write.durable_lag_seconds
+        lines,
+        job,
+        "#",
+        sizing.interval,
+        sizing.blocking.seconds,
+        sizing.write.durable_lag_seconds,
+        stall_is_delivered=sizing.blocking.budget_seconds is not None,
     )
     explain_blocking(lines, job)
     explain_restart(lines, job)
     explain_write(lines, job)
-    window = sizing.write.durable_lag_seconds if job.is_async else sizing.blocking.seconds
+    window = sizing.write.window_seconds(sizing.blocking)
     if spec.restore is not None and sizing.read is not None:
         lines.add(
             "#/read/bytes",

@@ -93,6 +93,16 @@ def explain_host_memory(lines: Lines, job: Facts) -> None:
             source,
         )
 
+    if block.budget_fraction is not None:
+        lines.add(
+            "#/host_memory/budget_fraction",
+            "ratio",
+            {
+                "staging_bytes": job.node_share_bytes * block.staging_buffers,
+                "staging_budget_bytes": job.spec.save.staging_budget_bytes_per_node,
+            },
+        )
+
 
 def explain_capacity(lines: Lines, job: Facts) -> None:
     """Explain the space of the copies that are kept."""

@@ -3,7 +3,12 @@
 from service.sizing.explain.interruptions import explain_recovery
 from service.sizing.explain.lines import EXPONENTIAL, Facts, Lines
 from service.sizing.explain.outcome import explain_cost, explain_goodput
-from service.sizing.explain.saving import explain_interval, explain_transfer
+from service.sizing.explain.saving import (
+    explain_interval,
+    explain_staged_lag,
+    explain_staging,
+    explain_transfer,
+)
 
 
 def explain_delivered(lines: Lines, job: Facts) -> None:
@@ -15,10 +20,13 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
     total = {"checkpoint_bytes": sizing.checkpoint.bytes}
     blocking_seconds, lag_seconds = sizing.blocking.seconds, sizing.write.durable_lag_seconds
     interval_seconds = sizing.interval.seconds
+    stall_is_delivered = block.write is not None and not job.is_async
     if block.write is not None:
         lag_seconds = block.write.durable_lag_seconds
         if not job.is_async:
             blocking_seconds = block.write.seconds
+        elif block.blocking is not None:
+            blocking_seconds = block.blocking.seconds
     if block.next_interval_seconds is not None:
         lines.add(
             f"{at}/next_interval_seconds",
@@ -26,9 +34,13 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
             {"blocking_seconds": blocking_seconds, "mtbf_seconds": job.mtbf_seconds},
             EXPONENTIAL,
         )
+    if block.interval is None and block.blocking is not None:
+        # The stall of a staging budget leaves no time to train.
+        interval_seconds = block.blocking.seconds / block.blocking.overhead_fraction
     if block.interval is not None and block.blocking is not None:
         interval_seconds = block.interval.seconds
-        stall_is_delivered = block.write is not None and not job.is_async
+        # Without a delivered write the stall and the interval are those that the scenario asks for.
+        told = block.blocking if block.write is not None else sizing.blocking
         explain_interval(
             lines,
             job,
@@ -36,9 +48,12 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
             block.interval,
             blocking_seconds,
             lag_seconds,
-            stall_is_delivered=stall_is_delivered,
+            stall_is_delivered=stall_is_delivered or told.budget_seconds is not None,
         )
-        if stall_is_delivered:
+    if block.blocking is not None:
+        if block.blocking.staging_stall_seconds is not None and block.write is not None:
+            explain_staging(lines, job, at, block.blocking, interval_seconds, block.write.seconds)
+        elif stall_is_delivered:
             explain_transfer(lines, job, f"{at}/blocking/seconds", reading=False)
         else:
             lines.add(f"{at}/blocking/seconds", "same", {"blocking.seconds": blocking_seconds})
@@ -76,7 +91,11 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
         explain_transfer(lines, job, f"{at}/write/seconds", reading=False)
         lines.add(f"{at}/write/gb_per_second", "sync_write_bandwidth", {**total, "blocking_seconds": seconds})
         if block.write.durable_lag_seconds is not None:
-            lines.add(f"{at}/write/durable_lag_seconds", "same", {"write.seconds": seconds})
+            pointer = f"{at}/write/durable_lag_seconds"
+            if spec.save.staging_budget_bytes_per_node is not None and block.blocking is not None:
+                explain_staged_lag(lines, job, pointer, block.blocking, seconds)
+            else:
+                lines.add(pointer, "same", {"write.seconds": seconds})
         lines.add(
             f"{at}/write/creates_per_second",
             "create_rate",

@@ -1,8 +1,9 @@
 """How the interval, the stall and the rates that they ask for came about."""
 
 from service.sizing.explain.lines import CREATES_OVERLAP, EXPONENTIAL, LAST_NODE_FULL, Facts, Lines
-from service.sizing.sizing import Interval
+from service.sizing.sizing import Blocking, Interval
 from service.sizing.spec import DEFAULT_HEADROOM, IntervalRule
+from service.units import GB
 
 
 def explain_interval(
@@ -59,17 +60,81 @@ def explain_interval(
         )
 
 
+def explain_staging(
+    lines: Lines, job: Facts, at: str, block: Blocking, interval_seconds: float, drain_seconds: float
+) -> None:
+    """Explain a stall that a staging budget bears on: of the sizing, or of what is delivered."""
+    save = job.spec.save
+    overlaps = bool(save.drain_overlaps_copy)
+    assumed = [
+        "The copy takes all of the stall that is allowed." if save.copy_seconds is None else "",
+        "Nothing drains while the copy runs." if save.drain_overlaps_copy is None else "",
+        job.even or "Every rank of the node holds the largest shard, which is an upper bound.",
+    ]
+    lines.add(
+        f"{at}/blocking/staging_stall_seconds",
+        "overlapped_stall" if overlaps else "serial_stall",
+        {
+            "copy_seconds": save.copy_seconds if save.copy_seconds is not None else block.allowed_seconds,
+            "node_share_bytes": job.node_share_bytes,
+            "staging_budget_bytes": save.staging_budget_bytes_per_node,
+            "drain_gb_per_second": job.node_share_bytes / drain_seconds / GB,
+        },
+        " ".join(filter(None, assumed)),
+    )
+    if block.budget_seconds is not None:
+        _explain_allowed(lines, job, f"{at}/blocking/budget_seconds", interval_seconds)
+        lines.add(
+            f"{at}/blocking/seconds",
+            "same",
+            {"blocking.staging_stall_seconds": block.staging_stall_seconds},
+            "The budget is what is wanted; the longer stall is what comes.",
+        )
+    else:
+        _explain_allowed(lines, job, f"{at}/blocking/seconds", interval_seconds)
+
+
+def explain_staged_lag(lines: Lines, job: Facts, pointer: str, block: Blocking, drain_seconds: float) -> None:
+    """Explain the durable lag that is left of a drain when training goes on."""
+    save = job.spec.save
+    inputs = {
+        "node_share_bytes": job.node_share_bytes,
+        "drain_gb_per_second": job.node_share_bytes / drain_seconds / GB,
+    }
+    if save.drain_overlaps_copy:
+        inputs["staging_stall_seconds"] = block.staging_stall_seconds or 0.0
+        lines.add(pointer, "overlapped_lag", inputs)
+    else:
+        inputs["staging_budget_bytes"] = save.staging_budget_bytes_per_node or 0
+        lines.add(pointer, "serial_lag", inputs)
+
+
+def _explain_allowed(lines: Lines, job: Facts, pointer: str, interval_seconds: float) -> None:
+    save = job.spec.save
+    if save.blocking_seconds is not None:
+        lines.add(pointer, "given", {"save.blocking_seconds": save.blocking_seconds})
+    else:
+        lines.add(
+            pointer,
+            "stall",
+            {"overhead_fraction": save.overhead_fraction, "interval_seconds": interval_seconds},
+        )
+
+
 def explain_blocking(lines: Lines, job: Facts) -> None:
     """Explain the stall of one save."""
     save, sizing = job.spec.save, job.sizing
-    if save.blocking_seconds is not None:
-        lines.add("#/blocking/seconds", "given", {"save.blocking_seconds": save.blocking_seconds})
-    elif save.overhead_fraction is not None:
-        lines.add(
-            "#/blocking/seconds",
-            "stall",
-            {"overhead_fraction": save.overhead_fraction, "interval_seconds": sizing.interval.seconds},
+    if sizing.blocking.staging_stall_seconds is not None:
+        explain_staging(
+            lines,
+            job,
+            "#",
+            sizing.blocking,
+            sizing.interval.seconds,
+            sizing.write.window_seconds(sizing.blocking),
         )
+    elif save.blocking_seconds is not None or save.overhead_fraction is not None:
+        _explain_allowed(lines, job, "#/blocking/seconds", sizing.interval.seconds)
     else:
         explain_transfer(lines, job, "#/blocking/seconds", reading=False)
     lines.add(
@@ -85,9 +150,9 @@ def explain_write(lines: Lines, job: Facts) -> None:
     total = {"checkpoint_bytes": sizing.checkpoint.bytes}
     stalled = {**total, "blocking_seconds": sizing.blocking.seconds}
     periodic = {**total, "interval_seconds": sizing.interval.seconds}
-    window = sizing.blocking.seconds
+    window = block.window_seconds(sizing.blocking)
     if job.is_async:
-        window = block.durable_lag_seconds or window
+        drained = window - (block.durable_lag_seconds or 0.0)
         lag = spec.save.durable_lag_seconds
         headroom = (
             f"Headroom of {DEFAULT_HEADROOM:g}, between the articles' 2 and 3."
@@ -104,13 +169,24 @@ def explain_write(lines: Lines, job: Facts) -> None:
         lines.add(
             "#/write/strict_minimum_gb_per_second",
             "strict_persist_bandwidth",
-            {**periodic, "blocking_seconds": sizing.blocking.seconds, "staging_buffers": job.buffers},
+            {
+                **periodic,
+                "blocking_seconds": sizing.blocking.seconds - drained,
+                "staging_buffers": job.buffers,
+            },
+            "What drains in the stall has no need of the interval."
+            if block.drain_seconds is not None
+            else None,
         )
+        pointer = "#/write/durable_lag_seconds"
+        if block.drain_seconds is not None:
+            explain_staged_lag(lines, job, pointer, sizing.blocking, block.drain_seconds)
+            pointer = "#/write/drain_seconds"
         if lag is not None:
-            lines.add("#/write/durable_lag_seconds", "given", {"save.durable_lag_seconds": lag})
+            lines.add(pointer, "given", {"save.durable_lag_seconds": lag})
         else:
             lines.add(
-                "#/write/durable_lag_seconds",
+                pointer,
                 "durable_lag",
                 {"interval_seconds": sizing.interval.seconds, "headroom": job.headroom},
                 "The save drains at the required bandwidth.",

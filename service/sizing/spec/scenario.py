@@ -67,6 +67,13 @@ class ScenarioSpec(Incoming):
                 "A save that blocks as long as the interval leaves no time to train: block for less than "
                 f"{self.interval.seconds:g} s, or save less often.",
             )
+        memory, room = self.cluster.node_memory_bytes, save.staging_budget_bytes_per_node
+        if memory is not None and room is not None and room > memory:
+            yield Fault(
+                "/save/staging_budget_bytes_per_node",
+                "too_large",
+                f"A node has {memory} bytes of memory: give at most as much.",
+            )
         target = self.restore.target_seconds if self.restore is not None else None
         if restart.seconds is not None and target is not None and restart.seconds < target:
             yield Fault(
