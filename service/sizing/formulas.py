@@ -17,6 +17,7 @@ from service.sizing import (
     interval,
     restart,
     staging,
+    trainer,
 )
 
 ARTICLE_1 = '"Checkpoint Storage That Doesn\'t Stall Training"'
@@ -442,6 +443,31 @@ REGISTER = {
             "mtbf_seconds * colliding_lost_work without a restart, with more buffers buffered_lost_work",
             RENEWAL + "; its lost work by failure",
             restart.replay_when_saves_collide,
+        ),
+        Formula(
+            "interval_steps",
+            "max(1, round((interval_seconds - blocking_seconds) / step_seconds))",
+            DEFINITION,
+            trainer.interval_steps,
+        ),
+        Formula(
+            "interval_of_steps",
+            "interval_steps * step_seconds + blocking_seconds",
+            DEFINITION,
+            trainer.interval_of_steps,
+        ),
+        Formula("writing_ranks", "ceil(writers / nodes)", DEFINITION, trainer.writing_ranks),
+        Formula(
+            "writer_threads",
+            "max(1, ceil(node_gb_per_second / (thread_gb_per_second * writing_ranks)))",
+            ARTICLE_2,
+            trainer.writer_threads,
+        ),
+        Formula(
+            "threads_of_a_node",
+            "threads * writing_ranks",
+            DEFINITION,
+            lambda *, threads, writing_ranks: threads * writing_ranks,
         ),
         Formula(
             "restart_with_load",

@@ -22,6 +22,7 @@ from service.sizing.sizing import (
 from service.sizing.spec import DEFAULT_HEADROOM, IntervalRule, SaveMode, ScenarioSpec
 from service.sizing.staged import Staged, drained, staged, stalls, with_stall
 from service.sizing.targets import targets
+from service.sizing.trainer_settings import trainer_block
 from service.sizing.transfers import LIMITING_FIELD, save_transfer
 from service.wire import INT64_MAX
 
@@ -124,6 +125,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         metadata=metadata,
         host_memory=_host_memory(job, warnings) if job.is_async else None,
         capacity=space,
+        trainer=trainer_block(job, operation, write, warnings),
         goodput=operation.goodput,
         cost=cost_of(job, operation, space),
         targets=targets(

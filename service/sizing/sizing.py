@@ -189,6 +189,52 @@ class HostMemory(Outgoing):
     """The same over the staging budget, where one is stated: above 1 saves wait for memory."""
 
 
+class Framework(StrEnum):
+    """Whose settings a text is for."""
+
+    TORCHTITAN = "torchtitan"
+    MEGATRON_LM = "megatron_lm"
+    NEMO = "nemo"
+    TORCH_DCP = "torch_dcp"
+
+
+class SettingsForm(StrEnum):
+    """Where a text is pasted: behind a command, into a TOML file, into a Python program."""
+
+    COMMAND_LINE = "command_line"
+    TOML = "toml"
+    PYTHON = "python"
+
+
+class TrainerSetting(Outgoing):
+    """What to write for one trainer."""
+
+    framework: Framework
+    version: str
+    """The versions in which the names were looked up."""
+    form: SettingsForm
+    text: str
+    """To be pasted as it is."""
+    source: str
+    """Where the names are defined."""
+
+
+class Trainer(Outgoing):
+    """What trainers are to be set to, in their own words."""
+
+    interval_steps: int | Absent = None
+    """Training steps from one save to the next, rounded to whole ones; absent without `save.step_seconds`."""
+    interval_seconds: float | Absent = None
+    """What so many steps and a save come to. [s]"""
+    writing_ranks_per_node: int | Absent = None
+    """Ranks of a node that write."""
+    threads_per_rank: int | Absent = None
+    """Writer threads of each that fill the node's bandwidth; absent without `storage.thread_gb_per_second`."""
+    threads_per_node: int | Absent = None
+    """All of them on a node."""
+    settings: list[TrainerSetting]
+
+
 class Capacity(Outgoing):
     """Space for the checkpoints that are kept."""
 
@@ -382,6 +428,8 @@ class WarningCode(StrEnum):
     FEW_OBSERVED_FAILURES = "few_observed_failures"
     STAGING_EXCEEDS_HOST_MEMORY = "staging_exceeds_host_memory"
     STAGING_STALLS = "staging_stalls"
+    STEPS_ARE_COARSE = "steps_are_coarse"
+    THREADS_MAKE_FILES = "threads_make_files"
     LOAD_NOT_SEPARATE = "load_not_separate"
     AGGREGATE_BANDWIDTH_UNKNOWN = "aggregate_bandwidth_unknown"
 
@@ -433,6 +481,7 @@ class Sizing(Outgoing):
     metadata: Metadata
     host_memory: HostMemory | Absent = None
     capacity: Capacity | Absent = None
+    trainer: Trainer | Absent = None
     goodput: Goodput
     cost: Cost | Absent = None
     targets: list[Target]

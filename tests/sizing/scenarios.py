@@ -120,6 +120,8 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
             )
             if draw(st.integers(0, 3)):  # several buffers seldom fit a budget
                 body["save"].pop("staging_buffers", None)
+    if draw(st.booleans()) and body["save"]:
+        body["save"]["step_seconds"] = draw(logarithmic(1e-6, 1e7))
     optional: Body = {
         "retention": {
             "hot_copies": logarithmic_count(1, 100_000),
@@ -131,6 +133,7 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
             "write_gb_per_second": logarithmic(1e-6, 1e9),
             "read_gb_per_second": logarithmic(1e-6, 1e9),
             "node_gb_per_second": logarithmic(1e-6, 1e9),
+            "thread_gb_per_second": logarithmic(1e-6, 1e9),
             "file_creates_per_second": logarithmic(1e-3, 1e12),
             "usable_tb": logarithmic(1e-6, 9e6),
         },

@@ -111,6 +111,10 @@ BODIES: dict[str, Body] = {
     "restart in parts, storage too slow": article(
         restart=PARTS, storage=STORAGE | {"write_gb_per_second": 1.0}
     ),
+    "in a trainer's words": article(
+        save=ASYNC | {"step_seconds": 7.3}, storage=STORAGE | {"thread_gb_per_second": 0.3}
+    ),
+    "threads for what saves need": article(shards={"writers": 700}, storage={"thread_gb_per_second": 0.01}),
     "few writers, one large": article(
         shards={"writers": 100, "files_per_writer": 3, "largest_shard_bytes": 10**12}, storage=STORAGE
     ),
@@ -184,6 +188,7 @@ def test_a_line_says_its_formula_source_and_units(body: Body) -> None:
                 "gpus", "gpus_per_node", "writers", "files_per_writer", "files", "nodes", "holders", "skew",
                 "copies", "parameters", "observed_failures", "observed_gpus", "mtbf_gpus", "headroom",
                 "reduction_factor", "read_amplification", "staging_buffers", "spare_nodes",
+                "interval_steps", "writing_ranks", "threads",
             }  # fmt: skip
             assert counted or entry.unit != "1" or entry.name.endswith("_fraction"), entry.name
 

@@ -61,6 +61,30 @@ def test_a_formula_can_be_read_and_traced(entry: Formula) -> None:
             "mean_reschedule",
             {"reschedule_seconds": 60.0, "reschedule_without_spares_seconds": 7200.0, "spares_exhausted_fraction": 0.1},
         ),
+        (
+            "serial_stall",
+            {
+                "copy_seconds": 5.0,
+                "node_share_bytes": 9e9,
+                "staging_budget_bytes": 2e9,
+                "drain_gb_per_second": 0.5,
+            },
+        ),
+        (
+            "overlapped_stall",
+            {
+                "copy_seconds": 5.0,
+                "node_share_bytes": 9e9,
+                "staging_budget_bytes": 2e9,
+                "drain_gb_per_second": 0.5,
+            },
+        ),
+        ("serial_lag", {"node_share_bytes": 9e9, "staging_budget_bytes": 2e9, "drain_gb_per_second": 0.5}),
+        ("overlapped_lag", {"node_share_bytes": 9e9, "staging_stall_seconds": 5.0, "drain_gb_per_second": 0.5}),
+        ("interval_steps", {"interval_seconds": 600.0, "blocking_seconds": 5.0, "step_seconds": 7.3}),
+        ("interval_of_steps", {"interval_steps": 82, "blocking_seconds": 5.0, "step_seconds": 7.3}),
+        ("writing_ranks", {"writers": 700, "nodes": 256}),
+        ("writer_threads", {"node_gb_per_second": 50.0, "thread_gb_per_second": 1.7, "writing_ranks": 8}),
         ("restart_with_load", {"restart_seconds": 9.0, "specified_load_seconds": 5.0, "load_seconds": 7.0}),
     ],
 )  # fmt: skip
@@ -68,7 +92,8 @@ def test_an_expression_that_is_plain_arithmetic_gives_what_its_function_gives(
     name: str, inputs: dict[str, float]
 ) -> None:
     entry = REGISTER[name]
-    by_hand = eval(entry.expression, {"__builtins__": {}, "max": max, "min": min}, dict(inputs))  # noqa: S307
+    known = {"__builtins__": {}, "max": max, "min": min, "round": round, "ceil": math.ceil}
+    by_hand = eval(entry.expression, known, dict(inputs))  # noqa: S307
     assert entry.function(**inputs) == pytest.approx(by_hand, rel=1e-14)
 
 

@@ -5,7 +5,12 @@ evaluates every line and holds it against the figure.
 """
 
 from service.sizing.checkpoint import largest_node_share
-from service.sizing.explain.contents import explain_capacity, explain_checkpoint, explain_host_memory
+from service.sizing.explain.contents import (
+    explain_capacity,
+    explain_checkpoint,
+    explain_host_memory,
+    explain_trainer,
+)
 from service.sizing.explain.delivered import explain_delivered
 from service.sizing.explain.interruptions import explain_failures, explain_restart
 from service.sizing.explain.lines import EVEN, LAST_NODE_FULL, Facts, Lines
@@ -81,6 +86,7 @@ def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
     )
     explain_host_memory(lines, job)
     explain_capacity(lines, job)
+    explain_trainer(lines, job)
     explain_goodput(
         lines,
         job,

@@ -47,6 +47,8 @@ class SaveSpec(Incoming):
     """Async: the copy to host memory by itself; without it all of the stall that is allowed. [s]"""
     drain_overlaps_copy: Flag | Absent = None
     """Async: whether a save drains while it is being copied; without it, it does not."""
+    step_seconds: PositiveSeconds | Absent = None
+    """One training step without a save: gives the interval in steps, and the lines to set in trainers. [s]"""
     separate_process_group: Flag | Absent = None
     """Whether checkpoint collectives have a process group of their own; no figure rests on it, the checklist does."""
 
