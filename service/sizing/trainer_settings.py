@@ -40,7 +40,8 @@ def trainer_block(
                     code=WarningCode.STEPS_ARE_COARSE,
                     pointer="#/save/step_seconds",
                     message=f"The interval of {wanted:.6g} s is far from a whole number of steps of "
-                    f"{step_seconds:.6g} s: {steps} of them and a save come to {seconds:.6g} s. The figures are those of {wanted:.6g} s.",
+                    f"{step_seconds:.6g} s: {steps} of them and a save come to {seconds:.6g} s. "
+                    f"The figures are those of {wanted:.6g} s.",
                 )
             )
     if storage is not None and thread_rate is not None:
