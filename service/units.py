@@ -27,6 +27,8 @@ UNITS_BY_SUFFIX = (
     ("_hour_usd", "USD/h"),
     ("_per_second", "1/s"),
     ("_per_day", "1/day"),
+    ("_per_node_day", "1/(node day)"),
+    ("_per_1000_node_days", "1/(1000 node days)"),
     ("_seconds", "s"),
     ("_hours", "h"),
     ("_bytes_per_node", "B"),

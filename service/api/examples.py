@@ -36,9 +36,24 @@ GIVEN_STORAGE: dict[str, Any] = {
     },
 }
 
+NEW_CLUSTER: dict[str, Any] = {
+    **LLAMA_405B_ASYNC,
+    "failures": {
+        "components": [
+            {"component": "gpu", "per_node": 8, "mtbf_hours": 50_000},
+            {"component": "nic", "per_node": 2, "mtbf_hours": 150_000},
+            {"component": "psu", "per_node": 2, "mtbf_hours": 100_000},
+        ],
+        "early_life_factor": 3,
+        "counts": "Replacements of parts, by data sheet",
+    },
+    "interval": {"rule": "exact"},
+}
+
 SPECS: dict[str, dict[str, Any]] = {
     "sync": {"summary": "405B on 16,384 GPUs, synchronous saves of 60 s", "value": LLAMA_405B_SYNC},
     "async": {"summary": "The same, asynchronous saves that block for 5 s", "value": LLAMA_405B_ASYNC},
+    "components": {"summary": "The same on a new cluster, its failures by component", "value": NEW_CLUSTER},
     "storage": {"summary": "70B on 1,024 GPUs: what a given storage system delivers", "value": GIVEN_STORAGE},
 }
 

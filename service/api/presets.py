@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from service.api.bodies import StrictRoute
 from service.api.problems import describes
 from service.sizing import presets
-from service.sizing.presets import FailureRecord, GpuPreset, ModelPreset
+from service.sizing.presets import FailureRecord, GpuPreset, ModelPreset, SaveLoadTimes, StorageSystem
 from service.wire import Outgoing
 
 router = APIRouter(prefix="/v1/presets", tags=["presets"], route_class=StrictRoute)
@@ -29,6 +29,18 @@ class GpuPresetList(Outgoing):
     items: list[GpuPreset]
 
 
+class SaveLoadTimesList(Outgoing):
+    """Measured times of saves and loads."""
+
+    items: list[SaveLoadTimes]
+
+
+class StorageSystemList(Outgoing):
+    """Published storage systems; those with sustained figures can be named by a spec."""
+
+    items: list[StorageSystem]
+
+
 @router.get("/models", response_model_exclude_none=True, responses=describes(406, 422))
 async def list_model_presets() -> ModelPresetList:
     """List the models by name, with their parameter counts and where these come from."""
@@ -45,3 +57,15 @@ async def list_failure_records() -> FailureRecordList:
 async def list_gpu_presets() -> GpuPresetList:
     """List the GPUs by name, with the price and the host memory that they stand for."""
     return GpuPresetList(items=list(presets.gpus().values()))
+
+
+@router.get("/save-load-times", response_model_exclude_none=True, responses=describes(406, 422))
+async def list_save_load_times() -> SaveLoadTimesList:
+    """List how long saves and loads of real jobs took, as published: what to hold a target against."""
+    return SaveLoadTimesList(items=list(presets.save_load_times().values()))
+
+
+@router.get("/storage-systems", response_model_exclude_none=True, responses=describes(406, 422))
+async def list_storage_systems() -> StorageSystemList:
+    """List published storage systems, sustained figures and peaks apart; `storage.preset` takes the sustained ones."""
+    return StorageSystemList(items=list(presets.storage_systems().values()))

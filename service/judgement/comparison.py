@@ -206,6 +206,19 @@ def _target_sentence(one: TargetReport, other: TargetReport, names: tuple[str, s
             return f"The {name} was {told}: better {names[0] if better is Better.FIRST else names[1]}."
 
 
+def _unlike(first: GapReport, second: GapReport, names: tuple[str, str]) -> str:
+    """Return what was measured of one storage alone: the other is then taken to be as specified in it."""
+    told = []
+    usable = [
+        {target.id for target in report.targets if target.status in USABLE} for report in (first, second)
+    ]
+    for mine, others, of in ((usable[0], usable[1], names[0]), (usable[1], usable[0], names[1])):
+        alone = [sentences.NAMES[target.id] for target in first.targets if target.id in mine - others]
+        if alone:
+            told.append(f"{', '.join(alone)} {of}")
+    return f" Not like with like: only {'; only '.join(told)} was measured." if told else ""
+
+
 def _sentence(
     first: GapReport,
     second: GapReport,
@@ -233,7 +246,7 @@ def _sentence(
         ""
         if verdicts <= {Outcome.MEETS, Outcome.FALLS_SHORT}
         else " Not all of it is proved: see the verdicts."
-    )
+    ) + _unlike(first, second, names)
     return (
         f"Training gets {sentences.percent(abs(difference.goodput_fraction))} of all time more {winner} than {loser}"
         f"{priced}.{proved}"

@@ -1,10 +1,10 @@
 """What the gap costs: the sizing again, with the measured stall, lag and load in place of the specified ones.
 
 Once with all of them together, and once with each usable figure alone. A figure that nobody measured, or that
-decides nothing, keeps its specified value.
+decides nothing, keeps its specified value. The whole is never better than its parts, but for a save or a load
+that was timed from end to end on all nodes: that holds its parts.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,18 +19,27 @@ from service.units import GB
 
 LEAST_SECONDS = 1e-6
 """The shortest time that a spec can state."""
-MOST_SECONDS = 1e100
-"""A longer one is no time: the formulas would leave the numbers there are."""
+MOST_SECONDS = 1e12
+"""What stands for a longer one, up to that of a rate of nothing: the formulas would leave the numbers there are."""
 
 _DECIDING = frozenset({Status.MISSED, Status.MET, Status.MET_IF_IT_SCALES})
+
+_PARTS_OF_A_SAVE = frozenset({TargetId.SLOWEST_WRITER_SECONDS, TargetId.FILE_CREATE_RATE})
+_WHOLE_OF = {
+    TargetId.NODE_WRITE_BANDWIDTH: TargetId.WRITE_BANDWIDTH,
+    TargetId.NODE_READ_BANDWIDTH: TargetId.READ_BANDWIDTH,
+}
+"""Two names for one measured figure."""
+
+_Usable = Mapping[TargetId, TargetReport]
 
 
 @dataclass(frozen=True, slots=True)
 class _Time:
-    """A time that training feels, and the target whose figure it is; without one it is as specified."""
+    """A time that training feels, and the targets whose figures make it; without any it is as specified."""
 
     seconds: float
-    target: TargetReport | None
+    targets: tuple[TargetReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +51,10 @@ class _Times:
     load: _Time | None
 
     def used(self) -> list[TargetReport]:
-        return [
-            each.target
-            for each in (self.blocking, self.lag, self.load)
-            if each is not None and each.target is not None
-        ]
+        """The targets whose figures are in them, each once."""
+        parts = (self.blocking, self.lag, self.load)
+        named = [target for part in parts if part is not None for target in part.targets]
+        return list({target.id: target for target in named}.values())
 
 
 def consequences(*, spec: ScenarioSpec, sizing: Sizing, targets: Sequence[TargetReport]) -> Consequences:
@@ -58,7 +66,7 @@ def consequences(*, spec: ScenarioSpec, sizing: Sizing, targets: Sequence[Target
         targets: The judged targets, whose usable figures take the place of the specified ones.
     """
     by_id = {target.id: target for target in targets if target.status in _DECIDING}
-    times = _Times(_blocking(spec, sizing, by_id), _lag(spec, sizing, by_id), _load(spec, sizing, by_id))
+    times = _times(spec, sizing, by_id)
     used = times.used()
     together = _sized(spec, sizing, times) if used else None
     each = _each(spec, sizing, by_id, times, together)
@@ -115,94 +123,74 @@ def _exact_interval(sizing: Sizing, times: _Times) -> float:
 def _each(
     spec: ScenarioSpec,
     sizing: Sizing,
-    by_id: Mapping[TargetId, TargetReport],
+    by_id: _Usable,
     all_times: _Times,
     together: Sizing | Unsatisfiable | None,
 ) -> list[Consequence]:
     """Return what each usable figure does by itself, in the order of the targets."""
-    specified = _Times(_blocking(spec, sizing, {}), _lag(spec, sizing, {}), _load(spec, sizing, {}))
     found = []
     for target in by_id.values():
-        times = _alone(target, spec, sizing, specified)
+        times = _alone(target, spec, sizing)
         if times is None:
             continue
-        alone = _sized(spec, sizing, times)
-        saved = None
-        if isinstance(together, Sizing) and any(used.id is target.id for used in all_times.used()):
-            saved = _saved(spec, sizing, together, _without(target, all_times, specified))
-        found.append(_consequence(target, sizing, times, alone, saved))
+        saved = _saved(target, spec, sizing, by_id, together) if isinstance(together, Sizing) else None
+        found.append(
+            _consequence(
+                target,
+                sizing,
+                times,
+                _sized(spec, sizing, times),
+                saved=saved,
+                superseded_by=_superseded_by(target, times, all_times),
+            )
+        )
     return found
 
 
-def _alone(target: TargetReport, spec: ScenarioSpec, sizing: Sizing, specified: _Times) -> _Times | None:
-    """Return the specified times with what one figure makes of them; None where it bears on none of them.
-
-    The time of the slowest writer and that of the creates are parts of a save: they can make it longer, and
-    say nothing of how much shorter it is.
-    """
-    is_async = spec.save.mode is SaveMode.ASYNC
-    window = sizing.write.window_seconds(sizing.blocking)
-    if target.measured is None:
+def _alone(target: TargetReport, spec: ScenarioSpec, sizing: Sizing) -> _Times | None:
+    """Return the specified times with what one figure makes of them; None where it bears on none of them."""
+    times = _times(spec, sizing, {target.id: target})
+    if times.used():
+        return times
+    if target.id not in _PARTS_OF_A_SAVE:
         return None
-    written: _Time | None = None
-    loaded: _Time | None = None
-    match target.id:
-        case TargetId.BLOCKING_SECONDS:
-            blocking = _timed(target)
-            return replace(specified, blocking=blocking) if blocking is not None else None
-        case TargetId.WRITE_BANDWIDTH | TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD:
-            written = _transferred(sizing.checkpoint.bytes, target)
-        case TargetId.NODE_WRITE_BANDWIDTH:
-            written = _transferred(sizing.checkpoint.bytes / sizing.checkpoint.nodes, target)
-        case TargetId.PERSIST_SECONDS:
-            written = _timed(target)
-        case TargetId.SLOWEST_WRITER_SECONDS:
-            written = _time(max(window, target.measured), target)
-        case TargetId.FILE_CREATE_RATE:
-            creates = sizing.metadata.creates_per_save / target.measured if target.measured else math.inf
-            written = _time(max(window, creates), target)
-        case TargetId.READ_BANDWIDTH:
-            loaded = _transferred(sizing.read.bytes, target) if sizing.read is not None else None
-        case TargetId.NODE_READ_BANDWIDTH:
-            loaded = (
-                _transferred(sizing.read.bytes / sizing.checkpoint.nodes, target)
-                if sizing.read is not None
-                else None
-            )
-        case TargetId.LOAD_SECONDS | TargetId.RESHARDED_LOAD_SECONDS:
-            loaded = _timed(target)
-        case TargetId.CHECKPOINT_BYTES:
-            # At the bandwidths that were specified, more bytes take longer in proportion.
-            growth = target.measured / sizing.checkpoint.bytes
-            written = _time(window * growth, target)
-            if specified.load is not None:
-                loaded = _time(specified.load.seconds * growth, target)
-    if written is None and loaded is None:
-        return None
-    if written is not None:
-        specified = replace(specified, lag=written) if is_async else replace(specified, blocking=written)
-    return replace(specified, load=loaded) if loaded is not None else specified
-
-
-def _without(target: TargetReport, times: _Times, specified: _Times) -> _Times:
-    """Return the times with that of one target as it was specified."""
-
-    def kept(time: _Time | None, instead: _Time | None) -> _Time | None:
-        return instead if time is not None and time.target is target else time
-
-    return _Times(
-        kept(times.blocking, specified.blocking) or specified.blocking,
-        kept(times.lag, specified.lag),
-        kept(times.load, specified.load),
+    # It leaves the save as long as it was specified, which is worth saying.
+    return (
+        replace(times, blocking=replace(times.blocking, targets=(target,)))
+        if times.lag is None
+        else replace(times, lag=replace(times.lag, targets=(target,)))
     )
 
 
-def _saved(spec: ScenarioSpec, sizing: Sizing, together: Sizing, fixed: _Times) -> float | None:
-    """Return the dollars a year that all measured figures waste more than they would with one of them fixed."""
-    sized = _sized(spec, sizing, fixed) if fixed.used() else sizing
-    if isinstance(sized, Unsatisfiable):
+def _superseded_by(target: TargetReport, alone: _Times, together: _Times) -> TargetId | None:
+    """Return the target whose figure the whole has in place of this one; None where it has this one."""
+    if any(used.id in (target.id, _WHOLE_OF.get(target.id)) for used in together.used()):
         return None
-    return _difference(sized, together).waste_usd_per_year
+    for part, whole in (
+        (alone.blocking, together.blocking),
+        (alone.lag, together.lag),
+        (alone.load, together.load),
+    ):
+        if part is not None and part.targets and whole is not None and whole.targets:
+            return whole.targets[0].id
+    return None
+
+
+def _saved(
+    target: TargetReport, spec: ScenarioSpec, sizing: Sizing, by_id: _Usable, together: Sizing
+) -> float | None:
+    """Return the dollars a year that all figures waste more than they would if this one just met its target.
+
+    None for a figure that meets it, and where there is no price.
+    """
+    if target.status is not Status.MISSED:
+        return None
+    fixed = dict(by_id)
+    pair = {target.id}.union(*(each for each in _WHOLE_OF.items() if target.id in each))
+    for each in pair & fixed.keys():
+        fixed[each] = fixed[each].model_copy(update={"measured": fixed[each].value})
+    sized = _sized(spec, sizing, _times(spec, sizing, fixed))
+    return _difference(sized, together).waste_usd_per_year if isinstance(sized, Sizing) else None
 
 
 def _consequence(
@@ -210,7 +198,9 @@ def _consequence(
     sizing: Sizing,
     times: _Times,
     alone: Sizing | Unsatisfiable,
+    *,
     saved: float | None,
+    superseded_by: TargetId | None,
 ) -> Consequence:
     known = Consequence(
         target=target.id,
@@ -221,6 +211,7 @@ def _consequence(
         feasible=isinstance(alone, Sizing),
         exact_interval_seconds=_exact_interval(sizing, times),
         saved_if_fixed_usd_per_year=saved,
+        superseded_by=superseded_by,
         sentence="",
     )
     if isinstance(alone, Unsatisfiable):
@@ -234,13 +225,19 @@ def _consequence(
             "goodput_fraction": alone.goodput.exact.goodput_fraction,
             "waste_usd_per_year": alone.cost.waste_usd_per_year if alone.cost is not None else None,
             "difference": difference,
-            "sentence": _in_words(target, sizing, times, difference) + (f" {collision}" if collision else ""),
+            "sentence": _in_words(target, sizing, times, difference)
+            + (f" {collision}" if collision else "")
+            + (f" All together, {_says_more(superseded_by)}" if superseded_by is not None else ""),
         }
     )
 
 
+def _says_more(target_id: TargetId) -> str:
+    return f"the {sentences.NAMES[target_id]} says more of that time and goes before it."
+
+
 def _changed(time: _Time | None) -> float | None:
-    return time.seconds if time is not None and time.target is not None else None
+    return time.seconds if time is not None and time.targets else None
 
 
 def _in_words(target: TargetReport, sizing: Sizing, times: _Times, difference: Difference) -> str:
@@ -251,7 +248,7 @@ def _in_words(target: TargetReport, sizing: Sizing, times: _Times, difference: D
         (times.lag, "a save is durable after", sizing.write.durable_lag_seconds),
         (times.load, "a load takes", sizing.restart.load_seconds),
     ):
-        if time is not None and time.target is not None and before is not None:
+        if time is not None and time.targets and before is not None:
             parts.append(
                 f"{what} {sentences.number(time.seconds)} s in place of {sentences.number(before)} s"
             )
@@ -291,34 +288,99 @@ def _collision(specified: Sizing, measured: Sizing, times: _Times) -> str | None
     )
 
 
-def _blocking(spec: ScenarioSpec, sizing: Sizing, measured: Mapping[TargetId, TargetReport]) -> _Time:
-    """Return the stall: as timed; for sync saves else the checkpoint over its bandwidth; else specified."""
-    timed = _timed(measured.get(TargetId.BLOCKING_SECONDS))
-    if timed is None and spec.save.mode is SaveMode.SYNC:
-        timed = _transferred(sizing.checkpoint.bytes, measured.get(TargetId.WRITE_BANDWIDTH))
-    return timed or _Time(sizing.blocking.seconds, None)
+def _times(spec: ScenarioSpec, sizing: Sizing, measured: _Usable) -> _Times:
+    """Return the times that the usable figures make, the specified ones where none bears on them.
+
+    A save timed from end to end on all nodes has made its files and waited for its slowest writer. Any other
+    figure may leave some of that out, so then the longest time that any figure speaks of counts.
+    """
+    is_async = spec.save.mode is SaveMode.ASYNC
+    blocking = _Time(sizing.blocking.seconds)
+    stalled = _timed(measured.get(TargetId.BLOCKING_SECONDS))
+    if not is_async or sizing.write.durable_lag_seconds is None:
+        return _Times(_saved_in(sizing, measured, stalled, blocking), None, _load(spec, sizing, measured))
+    persisted = _timed(measured.get(TargetId.PERSIST_SECONDS))
+    lag = _saved_in(sizing, measured, persisted, _Time(sizing.write.window_seconds(sizing.blocking)))
+    return _Times(stalled or blocking, lag, _load(spec, sizing, measured))
 
 
-def _lag(spec: ScenarioSpec, sizing: Sizing, measured: Mapping[TargetId, TargetReport]) -> _Time | None:
-    """Return the durable lag of async saves, likewise; None for sync ones, which have none."""
-    if spec.save.mode is SaveMode.SYNC or sizing.write.durable_lag_seconds is None:
-        return None
-    return (
-        _timed(measured.get(TargetId.PERSIST_SECONDS))
-        or _transferred(sizing.checkpoint.bytes, measured.get(TargetId.WRITE_BANDWIDTH))
-        or _Time(sizing.write.durable_lag_seconds, None)
+def _saved_in(sizing: Sizing, measured: _Usable, timed: _Time | None, specified: _Time) -> _Time:
+    """Return how long a save takes: to be written if it is sync, to be durable if it is async."""
+    checkpoint = sizing.checkpoint
+    timed_whole = timed is not None and timed.targets[0].full_scale is True
+    writing_nodes = min(checkpoint.nodes, checkpoint.writers)
+    moved = _transferred(
+        checkpoint.bytes,
+        measured.get(TargetId.CHECKPOINT_BYTES),
+        measured.get(TargetId.WRITE_BANDWIDTH),
+    ) or _transferred(
+        checkpoint.bytes / writing_nodes,
+        measured.get(TargetId.CHECKPOINT_BYTES),
+        measured.get(TargetId.NODE_WRITE_BANDWIDTH),
     )
+    # Async saves drain while the data loaders read, whatever they do on an idle system.
+    loaded = _transferred(
+        checkpoint.bytes,
+        measured.get(TargetId.CHECKPOINT_BYTES),
+        measured.get(TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD),
+    )
+    wholes = [timed, loaded] if timed_whole else [timed, moved, loaded]
+    parts = [] if timed_whole else [_slowest(measured), _creates(sizing, measured)]
+    return _longest(wholes, parts, specified, measured.get(TargetId.CHECKPOINT_BYTES))
 
 
-def _load(spec: ScenarioSpec, sizing: Sizing, measured: Mapping[TargetId, TargetReport]) -> _Time | None:
-    """Return the load of a restart, likewise; None where the scenario has no restore target to replace."""
+def _load(spec: ScenarioSpec, sizing: Sizing, measured: _Usable) -> _Time | None:
+    """Return how long a restart's load takes; None where the scenario has no restore target to replace.
+
+    A restart after lost hardware loads onto other ranks than saved, so the slower of both loads counts.
+    """
     if spec.restore is None or sizing.read is None:
         return None
-    return (
-        _timed(measured.get(TargetId.LOAD_SECONDS))
-        or _transferred(sizing.read.bytes, measured.get(TargetId.READ_BANDWIDTH))
-        or _Time(_specified_load_seconds(spec, spec.restore.target_seconds), None)
+    specified = _Time(_specified_load_seconds(spec, spec.restore.target_seconds))
+    size = measured.get(TargetId.CHECKPOINT_BYTES)
+    timed = _timed(measured.get(TargetId.LOAD_SECONDS))
+    resharded = _timed(measured.get(TargetId.RESHARDED_LOAD_SECONDS))
+    read = _transferred(sizing.read.bytes, size, measured.get(TargetId.READ_BANDWIDTH)) or _transferred(
+        sizing.read.bytes / sizing.checkpoint.nodes, size, measured.get(TargetId.NODE_READ_BANDWIDTH)
     )
+    timed_whole = timed is not None and timed.targets[0].full_scale is True
+    wholes = [timed, resharded] if timed_whole else [timed, read, resharded]
+    return _longest(wholes, [], specified, size)
+
+
+def _longest(
+    wholes: Sequence[_Time | None],
+    parts: Sequence[_Time | None],
+    specified: _Time,
+    size: TargetReport | None,
+) -> _Time:
+    """Return the longest of what was measured.
+
+    Where nothing measured the whole of it, that is as specified, in proportion to the bytes that a checkpoint
+    was found to hold; a part can then make it longer, and says nothing of how much shorter it is.
+    """
+    known = [time for time in wholes if time is not None]
+    if not known:
+        known = [_time(specified.seconds * _growth(size), size) if size is not None else specified]
+    known += [time for time in parts if time is not None]
+    return max(known, key=lambda time: time.seconds)
+
+
+def _slowest(measured: _Usable) -> _Time | None:
+    return _timed(measured.get(TargetId.SLOWEST_WRITER_SECONDS))
+
+
+def _creates(sizing: Sizing, measured: _Usable) -> _Time | None:
+    """Return how long the files of a save take to be made."""
+    target = measured.get(TargetId.FILE_CREATE_RATE)
+    if target is None or target.measured is None:
+        return None
+    return _time(_over(sizing.metadata.creates_per_save, target.measured), target)
+
+
+def _growth(size: TargetReport | None) -> float:
+    """Return the bytes of a checkpoint over those specified, as far as they were measured."""
+    return size.measured / size.value if size is not None and size.measured is not None else 1.0
 
 
 def _timed(target: TargetReport | None) -> _Time | None:
@@ -327,16 +389,29 @@ def _timed(target: TargetReport | None) -> _Time | None:
     return _time(target.measured, target)
 
 
-def _time(seconds: float, target: TargetReport) -> _Time | None:
-    """Return the time that a figure gives, where it is one that the formulas bear."""
-    return _Time(max(seconds, LEAST_SECONDS), target) if seconds <= MOST_SECONDS else None
+def _time(seconds: float, *targets: TargetReport) -> _Time:
+    """Return the time that figures give, as one that the formulas bear."""
+    return _Time(min(max(seconds, LEAST_SECONDS), MOST_SECONDS), targets)
 
 
-def _transferred(total_bytes: float, target: TargetReport | None) -> _Time | None:
-    """Return how long the bytes take at the measured rate, where that is a time at all."""
-    if target is None or not target.measured:
+def _over(amount: float, rate: float) -> float:
+    """Return how long an amount takes at a rate, which may be nothing. [s]"""
+    return amount / rate if rate > amount / MOST_SECONDS else MOST_SECONDS
+
+
+def _transferred(
+    specified_bytes: float, size: TargetReport | None, target: TargetReport | None
+) -> _Time | None:
+    """Return how long the bytes take at the measured rate, where that is a time at all.
+
+    They are as many as a measured checkpoint has, where one was.
+    """
+    if target is None or target.measured is None:
         return None
-    return _time(total_bytes / GB / target.measured, target)
+    growth = _growth(size)
+    if size is None or abs(growth - 1.0) < _NOTHING_FRACTION:
+        return _time(_over(specified_bytes / GB, target.measured), target)
+    return _time(_over(specified_bytes * growth / GB, target.measured), target, size)
 
 
 def _specified_load_seconds(spec: ScenarioSpec, target_seconds: float) -> float:
@@ -361,7 +436,7 @@ def _measured_spec(spec: ScenarioSpec, sizing: Sizing, times: _Times) -> Scenari
     if spec.restore is None and spec.restart.seconds is None:
         # The load may have come from the storage block.
         changed["restart"] = spec.restart.model_copy(update={"load_seconds": sizing.restart.load_seconds})
-    if load is not None and load.target is not None and spec.restore is not None:
+    if load is not None and load.targets and spec.restore is not None:
         if spec.restart.seconds is None:
             changed["restart"] = spec.restart.model_copy(update={"load_seconds": load.seconds})
         else:
@@ -374,13 +449,17 @@ def _measured_spec(spec: ScenarioSpec, sizing: Sizing, times: _Times) -> Scenari
 def _through_staging(sizing: Sizing, blocking: _Time, lag: _Time) -> dict[str, object]:
     """Return the fields of a save that goes through a staging budget.
 
-    A measured stall holds the wait for staging memory, and a measured lag is what is left of the drain after it. A
-    measured rate says how long the whole drain takes, from which both follow.
+    A measured stall holds the wait for staging memory, and a measured lag is what is left of the drain after it. Any
+    other figure says how long the whole drain takes, from which both follow.
     """
-    if blocking.target is None and (lag.target is None or lag.target.id is not TargetId.PERSIST_SECONDS):
-        drain = lag.seconds if lag.target is not None else sizing.write.window_seconds(sizing.blocking)
-        return {"blocking_seconds": sizing.blocking.allowed_seconds, "durable_lag_seconds": drain}
-    return {"staging_budget_bytes_per_node": None, "copy_seconds": None, "drain_overlaps_copy": None}
+    if not blocking.targets and TargetId.PERSIST_SECONDS not in {target.id for target in lag.targets}:
+        return {"blocking_seconds": sizing.blocking.allowed_seconds}
+    unstaged: dict[str, object] = {
+        "staging_budget_bytes_per_node": None,
+        "copy_seconds": None,
+        "drain_overlaps_copy": None,
+    }
+    return unstaged if lag.targets else {**unstaged, "durable_lag_seconds": sizing.write.durable_lag_seconds}
 
 
 def _difference(specified: Sizing, measured: Sizing) -> Difference:

@@ -32,6 +32,7 @@ _TIMED = frozenset({Activity.WRITING, Activity.READING, Activity.CREATING})
 _CONCERNS: Mapping[DoubtCode, frozenset[Activity]] = {
     **dict.fromkeys(_UNSYNCED, frozenset({Activity.WRITING})),
     DoubtCode.CACHED_READ: frozenset({Activity.READING}),
+    DoubtCode.CACHE_UNKNOWN: frozenset({Activity.READING}),
     DoubtCode.FEW_REPETITIONS: _TIMED,
     DoubtCode.WIDE_SPREAD: _TIMED,
     DoubtCode.STRAGGLER: _TIMED,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from service.judgement import doubts
-from service.judgement.evidence import SOURCES, Figure, Kind, Reading
+from service.judgement.evidence import SOURCES, Activity, Figure, Kind, Reading
 from service.judgement.report import Basis, EvidenceChoice, Status
 from service.parsers.measurement import Doubt
 from service.parsers.run import BenchmarkRun, Condition
@@ -24,6 +24,7 @@ _ROUNDING = 1e-9
 """A relative difference that comes from adding up floats decides nothing."""
 
 SPECIAL_CONDITIONS = frozenset({Condition.UNDER_READ_LOAD, Condition.DEGRADED})
+_OF_WRITERS = frozenset({Activity.WRITING, Activity.CREATING})
 _OWN_CONDITION = {TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD: Condition.UNDER_READ_LOAD}
 
 
@@ -65,18 +66,32 @@ class Case:
     choice: EvidenceChoice
     drill: doubts.Drill | None
 
-    @property
-    def nodes(self) -> int:
-        """Nodes of the scenario."""
-        return self.sizing.checkpoint.nodes
+    def nodes_beside(self, figure: Figure) -> int:
+        """Return how many nodes of the scenario do what the run did.
 
-    def scale(self, nodes: int | None) -> Scale | None:
-        """Return how many that is beside the scenario's; None where it is unknown."""
-        if nodes is None:
+        All of them, but where fewer ranks write than there are nodes: the ranks of a benchmark stand for the
+        writers, and when all of these take part nothing is left to scale.
+        """
+        checkpoint = self.sizing.checkpoint
+        if figure.of_benchmark and figure.activity in _OF_WRITERS:
+            return min(checkpoint.nodes, checkpoint.writers)
+        return checkpoint.nodes
+
+    def nodes_at_work(self, figure: Figure) -> float:
+        """Return how many nodes of the run moved the bytes: of a checkpointer's saves, those that have a writer."""
+        checkpoint, nodes = self.sizing.checkpoint, float(figure.nodes or 0)
+        if figure.activity is Activity.WRITING and not figure.of_benchmark:
+            return nodes * min(checkpoint.nodes, checkpoint.writers) / checkpoint.nodes
+        return nodes
+
+    def scale(self, figure: Figure) -> Scale | None:
+        """Return how many nodes the run had beside the scenario's; None where it is unknown."""
+        if figure.nodes is None:
             return None
-        if nodes < self.low_fraction * self.nodes:
+        nodes = self.nodes_beside(figure)
+        if figure.nodes < self.low_fraction * nodes:
             return Scale.SMALLER
-        if nodes > self.high_fraction * self.nodes:
+        if figure.nodes > self.high_fraction * nodes:
             return Scale.LARGER
         return Scale.FULL
 
@@ -129,7 +144,7 @@ def may_speak(run: BenchmarkRun, target_id: TargetId, asked: Collection[Conditio
 def judge_figure(figure: Figure, stated: doubts.Placed, target: Target, case: Case) -> Judged:
     """Return what one figure says about one target, as if there were no other."""
     kind = SOURCES[target.id].kind
-    scale = case.scale(figure.nodes)
+    scale = case.scale(figure)
     load = _load(figure, kind, case)
     factor = _factor(figure, target, kind, scale, case)
     found = doubts.of_figure(
@@ -145,7 +160,7 @@ def judge_figure(figure: Figure, stated: doubts.Placed, target: Target, case: Ca
     ratio = measured / target.value if measured is not None else None
     falls_short = ratio is not None and _falls_short(target, ratio)
     per_node = kind is Kind.RATE and figure.nodes is not None and scale is not Scale.FULL
-    share = target.value if target.scope is Scope.NODE else target.value / case.nodes
+    share = target.value if target.scope is Scope.NODE else target.value / case.nodes_beside(figure)
     return Judged(
         figure=figure,
         status=_status(kind, scale, load, falls_short, found),
@@ -157,7 +172,7 @@ def judge_figure(figure: Figure, stated: doubts.Placed, target: Target, case: Ca
         measured_max=figure.largest * factor if factor is not None and figure.largest is not None else None,
         ratio=ratio,
         per_node_target=share if per_node else None,
-        per_node_measured=figure.value / figure.nodes if per_node and figure.nodes else None,
+        per_node_measured=_of_a_node(figure, target, case) if per_node else None,
         falls_short=falls_short,
         doubts=found,
     )
@@ -171,8 +186,15 @@ def _factor(figure: Figure, target: Target, kind: Kind, scale: Scale | None, cas
         # What all nodes gave is known and can be shown; what one of them gave is not.
         return 1.0 if target.scope is Scope.CLUSTER else None
     if target.scope is Scope.NODE:
-        return 1.0 / figure.nodes
-    return 1.0 if scale is Scale.FULL else case.nodes / figure.nodes
+        return 1.0 / case.nodes_at_work(figure)
+    return 1.0 if scale is Scale.FULL else case.nodes_beside(figure) / figure.nodes
+
+
+def _of_a_node(figure: Figure, target: Target, case: Case) -> float | None:
+    """Return what each node of the run gave; None where their number is unknown."""
+    if not figure.nodes:
+        return None
+    return figure.value / (case.nodes_at_work(figure) if target.scope is Scope.NODE else float(figure.nodes))
 
 
 def _falls_short(target: Target, ratio: float) -> bool:
@@ -233,7 +255,7 @@ def _load(figure: Figure, kind: Kind, case: Case) -> Load | None:
     # All ranks of a benchmark write, as only the writers of a scenario do; a checkpointer runs on every GPU.
     ranks = checkpoint.writers if figure.of_benchmark else cluster.gpus
     # The last node of a scenario may not be full: both its mean node and its full one are like it.
-    mean_node = ranks / checkpoint.nodes
+    mean_node = ranks / case.nodes_beside(figure)
     full_node = max(mean_node, min(cluster.gpus_per_node, cluster.gpus) * ranks / cluster.gpus)
     return _combined(
         _beside(figure.ranks / figure.nodes, mean_node, full_node, RANKS_TOLERANCE_FRACTION),

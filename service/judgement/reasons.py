@@ -31,15 +31,16 @@ def reason(judged: Judged, target: Target, case: Case) -> str:
     if judged.status is Status.NOT_COMPARABLE:
         return f"The {name} was {amount} {where}, {_why_not(judged, flattering, need, case)}"
     if judged.per_node_measured is not None and judged.per_node_target is not None:
+        nodes = case.nodes_beside(judged.figure)
         share = sentences.quantity(judged.per_node_target, target.unit)
         each = (
             f"{judged.figure.nodes:,} nodes gave {sentences.quantity(judged.per_node_measured, target.unit)} "
-            f"each, and each of {case.nodes:,} must give {share}"
+            f"each, and each of {nodes:,} must give {share}"
         )
         if judged.status is Status.MISSED:
             return f"{each}: {sentences.off_by(target, judged.ratio or 0.0)}."
         all_of_them = f", which makes {amount} together" if target.scope is Scope.CLUSTER else ""
-        return f"{each}: enough if {case.nodes:,} nodes keep that pace{all_of_them}."
+        return f"{each}: enough if {nodes:,} nodes keep that pace{all_of_them}."
     if judged.status is Status.MISSED:
         gap = sentences.off_by(target, judged.ratio or 0.0)
         return f"The {name} was {amount} {where}; {need} is needed: {gap}."
@@ -85,7 +86,8 @@ def _load_in_words(figure: Figure, case: Case) -> str:
             moved, wanted = figure.checkpoint_bytes or 0.0, checkpoint.bytes
         return f"for {sentences.bytes_in_words(moved)} where the scenario loads {sentences.bytes_in_words(wanted)}"
     ranks = (figure.ranks or 0) / (figure.nodes or 1)
-    wanted_ranks = (checkpoint.writers if figure.of_benchmark else case.spec.cluster.gpus) / checkpoint.nodes
+    ranks_there = checkpoint.writers if figure.of_benchmark else case.spec.cluster.gpus
+    wanted_ranks = ranks_there / case.nodes_beside(figure)
     return (
         f"with {sentences.number(ranks)} ranks a node and {sentences.bytes_in_words(figure.rank_bytes or 0.0)} a "
         f"rank, where the scenario has {sentences.number(wanted_ranks)} and up to "
@@ -97,9 +99,9 @@ def _where(judged: Judged, case: Case) -> str:
     nodes = judged.figure.nodes or 0
     plural = "" if nodes == 1 else "s"
     if judged.scale is Scale.SMALLER:
-        return f"on {nodes:,} of {case.nodes:,} nodes"
+        return f"on {nodes:,} of {case.nodes_beside(judged.figure):,} nodes"
     if judged.scale is Scale.LARGER:
-        return f"on {nodes:,} node{plural}, of which the scenario has {case.nodes:,}"
+        return f"on {nodes:,} node{plural}, of which the scenario has {case.nodes_beside(judged.figure):,}"
     return f"on {nodes:,} node{plural}"
 
 
@@ -177,8 +179,9 @@ def experience(judged: Judged, case: Case) -> str | None:
     nodes = judged.figure.nodes
     if judged.scale is not Scale.SMALLER or nodes is None or judged.falls_short:
         return None
+    there = case.nodes_beside(judged.figure)
     return (
-        f"{nodes:,} of {case.nodes:,} nodes were tested, {sentences.percent(nodes / case.nodes)} of them. "
+        f"{nodes:,} of {there:,} nodes were tested, {sentences.percent(nodes / there)} of them. "
         f"Experience says that this is not proof: {EXPERIENCE}. Repeat it on as many nodes as can be spared."
     )
 

@@ -84,6 +84,8 @@ CSV_COLUMNS = (
     "measured",
     "measured_min",
     "measured_max",
+    "per_node_target",
+    "per_node_measured",
     "ratio",
     "margin_fraction",
     "basis",

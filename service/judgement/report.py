@@ -106,7 +106,7 @@ class TargetReport(Target):
     nodes: int | Absent = None
     """Nodes of the run."""
     nodes_fraction: float | Absent = None
-    """Those over the scenario's."""
+    """Those over the scenario's; of a benchmark that writes, over as many of them as have a writer."""
     full_scale: bool | Absent = None
     """Whether those are as many as the scenario's, give or take a twentieth; absent where unknown."""
     run_ids: list[UUID]
@@ -153,7 +153,7 @@ class Verdict(Outgoing):
     sentence: str
     """The verdict with the figure that decides it."""
     decided_by: TargetId | Absent = None
-    """The target that decides: the one missed by most, the first unproven, or the one met most narrowly."""
+    """The target that decides: the dearest that is missed, the first unproven, or the one met most narrowly."""
     items: list[VerdictItem]
     """The targets that are not met, what costs most first; what no figure prices comes last."""
 
@@ -197,7 +197,10 @@ class Consequence(Outgoing):
     difference: Difference | Absent = None
     """The same, less what was specified: what it costs not to fix this."""
     saved_if_fixed_usd_per_year: float | Absent = None
-    """Of a figure in `used`: what is saved by fixing it alone, while all others stay as measured. [USD/year]"""
+    """Of a missed figure: what is saved if it alone just met its target, while all others stay as measured; nothing
+    where another one sets the time anyway. [USD/year]"""
+    superseded_by: TargetId | Absent = None
+    """The target whose figure the whole has in place of this one, since it says more of the same time."""
     sentence: str
 
 
@@ -211,7 +214,8 @@ class Consequences(Outgoing):
     specified: Sizing
     """The scenario as it was specified."""
     measured: Sizing | Absent = None
-    """The scenario with the measured stall, lag and load; absent where none of them was measured."""
+    """The scenario with the measured stall, lag and load; absent where none of them was measured. What a checkpoint
+    holds, and the space for it, stay as specified."""
     difference: Difference | Absent = None
     used: list[TargetId]
     """The targets whose figures went into `measured`; every other one keeps its specified value."""

@@ -6,7 +6,16 @@ Here too is the one measure by which figures of unlike targets are set in order.
 from collections.abc import Mapping, Sequence
 
 from service.judgement import sentences
-from service.judgement.report import Consequence, Outcome, Status, TargetReport, Verdict, VerdictItem
+from service.judgement.evidence import Statistic
+from service.judgement.report import (
+    Consequence,
+    EvidenceChoice,
+    Outcome,
+    Status,
+    TargetReport,
+    Verdict,
+    VerdictItem,
+)
 from service.sizing.sizing import Comparison, Target, TargetId
 
 USABLE = frozenset({Status.MISSED, Status.MET, Status.MET_IF_IT_SCALES})
@@ -14,7 +23,11 @@ USABLE = frozenset({Status.MISSED, Status.MET, Status.MET_IF_IT_SCALES})
 
 
 def verdict(
-    targets: Sequence[TargetReport], *, storage_label: str | None, each: Sequence[Consequence]
+    targets: Sequence[TargetReport],
+    *,
+    storage_label: str | None,
+    each: Sequence[Consequence],
+    choice: EvidenceChoice,
 ) -> Verdict:
     """Return the verdict that the statuses add up to, with the target that decides it.
 
@@ -22,17 +35,41 @@ def verdict(
         targets: The judged targets.
         storage_label: The name of the storage, if it has one.
         each: What each usable figure alone costs.
+        choice: What was asked for of the evidence; what is not usual of it is told with the verdict.
     """
+    reached = _reached(targets, storage_label, each)
+    return reached.model_copy(update={"sentence": reached.sentence + _unusual(choice)})
+
+
+def _reached(
+    targets: Sequence[TargetReport], storage_label: str | None, each: Sequence[Consequence]
+) -> Verdict:
     items = _items(targets, {consequence.target: consequence for consequence in each})
     name = f"Storage {storage_label}" if storage_label is not None else "The storage"
-    missed = [target for target in targets if target.status is Status.MISSED]
+    missed = {target.id: target for target in targets if target.status is Status.MISSED}
     if missed:
-        worst = min(missed, key=_margin)
+        size = missed.pop(TargetId.CHECKPOINT_BYTES, None)
+        if not missed:
+            assert size is not None  # noqa: S101 - something was missed
+            return Verdict(
+                outcome=Outcome.FALLS_SHORT,
+                sentence=f"{name} has missed no target of its own, but the scenario does not hold: "
+                f"{_other_size(size)}",
+                decided_by=size.id,
+                items=items,
+            )
+        # The list is in order of what each costs, so its first one decides.
+        dearest = next(item for item in items if item.target in missed)
+        priced = dearest.waste_usd_per_year
+        cost = (
+            f", {sentences.dollars(priced)} a year more wasted" if priced is not None and priced > 0.0 else ""
+        )
         return Verdict(
             outcome=Outcome.FALLS_SHORT,
             sentence=f"{name} falls short on {len(missed)} of {len(targets)} targets, most of all in the "
-            f"{sentences.NAMES[worst.id]}: {_held_against(worst)}.",
-            decided_by=worst.id,
+            f"{sentences.NAMES[dearest.target]}: {_held_against(missed[dearest.target])}{cost}."
+            + (f" Besides, {_other_size(size)}" if size is not None else ""),
+            decided_by=dearest.target,
             items=items,
         )
     unproven = [target for target in targets if target.status is not Status.MET]
@@ -55,6 +92,38 @@ def verdict(
         decided_by=narrowest.id,
         items=items,
     )
+
+
+def _other_size(size: TargetReport) -> str:
+    """Return what a checkpoint of another size than assumed means: a fault of the scenario, not of the storage."""
+    return (
+        f"a checkpoint takes {sentences.quantity(size.measured or 0.0, size.unit)} where {sentences.needed(size)} was "
+        "assumed. Set the scenario's bytes to what was measured, and judge again."
+    )
+
+
+def _unusual(choice: EvidenceChoice) -> str:
+    """Return a sentence about evidence that is not read as usual; nothing where it is."""
+    usual = EvidenceChoice()
+    told = [
+        f"{what} by the {_STATISTICS[asked]} of their repetitions"
+        for what, asked, as_usual in (
+            ("rates", choice.statistic, usual.statistic),
+            ("times", choice.time_statistic, usual.time_statistic),
+        )
+        if asked is not as_usual
+    ]
+    if choice.conditions:
+        told.append(f"with runs tagged {' and '.join(choice.conditions)} counted for every target")
+    return f" As was asked, this is {' and '.join(told)}." if told else ""
+
+
+_STATISTICS = {
+    Statistic.MEAN: "mean",
+    Statistic.MEDIAN: "median",
+    Statistic.MIN: "least",
+    Statistic.MAX: "largest",
+}
 
 
 def _held_against(target: TargetReport) -> str:

@@ -527,7 +527,7 @@ def _cached_reads(document: Document) -> list[Doubt]:
     """Doubt loads that may have come out of memory.
 
     Those that say so, and, as for any read, those on one node that do not say that the cache was cold:
-    one node that reads what it wrote finds it in its own memory.
+    one node that reads what it wrote finds it in its own memory. On several nodes a silence is told, no more.
     """
     loads = [
         (at, operation.get("settings", {}).get("page_cache", "unknown"))
@@ -548,7 +548,13 @@ def _cached_reads(document: Document) -> list[Doubt]:
         f" read on one node and does not say that its page cache was cold: {cure}",
         operations=count,
     )
-    return [*warm, *alone]
+    untold = _about(
+        DoubtCode.CACHE_UNKNOWN,
+        [at for at, cache in loads if cache == "unknown" and document["nodes"] != 1],
+        f" does not say whether its page cache was cold, so nodes may have read what they had just written: {cure}",
+        operations=count,
+    )
+    return [*warm, *alone, *untold]
 
 
 def _stragglers(operations: Sequence[DcpOperation]) -> list[Doubt]:

@@ -37,6 +37,12 @@ PAGES = {
         "Run IOR with -C on two nodes or more, with more data than three times a node's memory, or drop the caches; "
         "in DCP time a cold load and say page_cache cold.",
     ),
+    DoubtCode.CACHE_UNKNOWN: Page(
+        "Nothing says whether the load came from storage",
+        "The document does not say what was in the page cache before the load. Where ranks load what their own node "
+        "saved, memory may have served it. The figure counts, and is no proof that a restart can load.",
+        "Drop the caches before a load, and say page_cache cold in its settings; the recorder's load takes it.",
+    ),
     DoubtCode.PARTIAL_RANKS: Page(
         "Not all ranks reported",
         "The slowest rank may be one of those that did not.",

@@ -41,6 +41,7 @@ class DoubtCode(StrEnum):
     FSYNC_IGNORED = "fsync_ignored"
     FSYNC_UNKNOWN = "fsync_unknown"
     CACHED_READ = "cached_read"
+    CACHE_UNKNOWN = "cache_unknown"
     PARTIAL_RANKS = "partial_ranks"
     DATA_VERIFICATION_FAILED = "data_verification_failed"
     IO500_INVALID = "io500_invalid"

@@ -27,7 +27,7 @@ def delivered(
 ) -> Delivered:
     """Return what the spec's storage system delivers; a figure that it does not have keeps the specified value."""
     spec = job.spec
-    storage = spec.storage
+    storage = spec.storage_system
     assert storage is not None  # noqa: S101 - the caller asks first
     blocking_seconds, lag_seconds = specified.blocking.seconds, specified.durable_lag_seconds
     interval_seconds = specified.interval.seconds

@@ -4,6 +4,7 @@
 definition. The inputs of an expression are the function's arguments.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -28,6 +29,8 @@ DALY = "J. T. Daly, Future Generation Computer Systems 22, 2006"
 RENEWAL = "Renewal argument for exponential failures; with no durable lag the complete formula of " + DALY
 STAGING = "A copy that does not fit its staging memory goes on as fast as that drains"
 GARWOOD = "F. Garwood, Biometrika 28(3/4), 1936: exact Poisson limits"
+KOKOLIS = "Kokolis et al., arXiv:2410.21680"
+SERIES = "Any one part stops the node, and constant rates add up: Barlow and Proschan, 1965"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,20 @@ def ratio(**inputs: float) -> float:
     """Return the first input over the second."""
     part, whole = inputs.values()
     return part / whole
+
+
+def product(**inputs: float) -> float:
+    """Return the product of the inputs."""
+    return math.prod(inputs.values())
+
+
+def node_mtbf_of_components(**inputs: float) -> float:
+    """Return the mean time between failures of a node from `<component>.per_node` and `<component>.mtbf_hours`. [s]"""
+    return failures.node_mtbf_of_components(
+        (value, inputs[f"{name.rpartition('.')[0]}.mtbf_hours"])
+        for name, value in inputs.items()
+        if name.endswith(".per_node")
+    )
 
 
 def stall(*, overhead_fraction: float, interval_seconds: float) -> float:
@@ -106,6 +123,7 @@ REGISTER = {
         Formula("same", "the figure named", DEFINITION, given),
         Formula("sum", "the sum of the parts", DEFINITION, total),
         Formula("ratio", "the first / the second", DEFINITION, ratio),
+        Formula("product", "the product of the parts", DEFINITION, product),
         Formula(
             "checkpoint_bytes",
             "parameters * bytes_per_parameter * reduction_factor + extra_bytes",
@@ -140,7 +158,56 @@ REGISTER = {
             GARWOOD,
             failures.mtbf_high,
         ),
+        Formula(
+            "bound_of_no_failures",
+            "observed_hours * 3600 * observed_gpus / gpus / -log(1 - confidence_fraction)",
+            GARWOOD + ", one-sided, for a count of 0",
+            failures.bound_of_no_failures,
+        ),
+        Formula(
+            "node_mtbf_of_components",
+            "3600 / the sum of per_node / mtbf_hours over the components",
+            SERIES,
+            node_mtbf_of_components,
+        ),
+        Formula(
+            "component_share",
+            "per_node / mtbf_hours * node_mtbf_seconds / 3600",
+            SERIES,
+            failures.component_share,
+        ),
+        Formula(
+            "node_mtbf_of_rate",
+            "1000 * 86400 / rate_per_1000_node_days",
+            KOKOLIS,
+            failures.node_mtbf_of_rate,
+        ),
+        Formula("mtbf_of_nodes", "node_mtbf_seconds / nodes", SERIES, failures.mtbf_of_nodes),
+        Formula(
+            "early_life_mtbf",
+            "settled_mtbf_seconds / early_life_factor",
+            "Clusters fail more often at first: Schroeder and Gibson, DSN 2006. The factor is the spec's",
+            failures.early_life_mtbf,
+        ),
         Formula("failures_per_day", "86400 / mtbf_seconds", DEFINITION, failures.failures_per_day),
+        Formula(
+            "rate_by_node",
+            "1000 * 86400 / mtbf_seconds / nodes",
+            KOKOLIS,
+            lambda **inputs: 1000.0 * failures.failures_per_node_day(**inputs),
+        ),
+        Formula(
+            "planned_per_day",
+            "observed_planned / observed_hours * 24",
+            DEFINITION,
+            failures.planned_per_day,
+        ),
+        Formula(
+            "planned_fraction",
+            "planned_per_day * restart_seconds / 86400",
+            "A planned stop saves first: it costs the way back, and no work",
+            failures.planned_fraction,
+        ),
         Formula(
             "young_interval", "sqrt(2 * blocking_seconds * mtbf_seconds)", YOUNG, interval.young_interval
         ),
@@ -259,6 +326,18 @@ REGISTER = {
             staging.overlapped_stall,
         ),
         Formula(
+            "serial_stall_in_force",
+            "max(allowed_seconds, serial_stall)",
+            STAGING,
+            lambda *, allowed_seconds, **inputs: max(allowed_seconds, staging.serial_stall(**inputs)),
+        ),
+        Formula(
+            "overlapped_stall_in_force",
+            "max(allowed_seconds, overlapped_stall)",
+            STAGING,
+            lambda *, allowed_seconds, **inputs: max(allowed_seconds, staging.overlapped_stall(**inputs)),
+        ),
+        Formula(
             "serial_lag",
             "min(node_share_bytes, staging_budget_bytes) / (drain_gb_per_second * 1e9)",
             STAGING,
@@ -365,6 +444,24 @@ REGISTER = {
             RENEWAL + "; what is left of the time beside useful work, saving and restarting",
             lambda **inputs: goodput.exact_goodput_when_saves_collide(**inputs).lost_work,
         ),
+        *(
+            Formula(
+                f"{name}_waste",
+                f"1 - {name}_goodput, as the sum of saving, lost work and restarting",
+                RENEWAL,
+                lambda split=split, **inputs: sum(split(**inputs)[1:]),
+            )
+            for name, split in (
+                ("exact", goodput.exact_goodput),
+                ("colliding", goodput.exact_goodput_when_saves_collide),
+            )
+        ),
+        Formula(
+            "effective_training_time_ratio",
+            "1 - nodes * failures_per_node_day * (restart_seconds + interval_seconds / 2) / 86400",
+            KOKOLIS + ": 1 - n r (u0 + q + dt/2), with u0 and q in the restart",
+            goodput.effective_training_time_ratio,
+        ),
         Formula(
             "buffered_saving",
             _BUFFERED,
@@ -430,6 +527,12 @@ REGISTER = {
             " + reschedule_without_spares_seconds * spares_exhausted_fraction",
             DEFINITION,
             restart.mean_reschedule,
+        ),
+        Formula(
+            "restart_with_spares",
+            "other_parts_seconds + mean_reschedule for spares_exhausted",
+            DEFINITION,
+            restart.restart_with_spares,
         ),
         Formula(
             "replay",

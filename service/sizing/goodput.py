@@ -7,6 +7,8 @@ period where saves wait for each other. Failures are exponential and may strike 
 import math
 from typing import NamedTuple
 
+from service.units import DAY_SECONDS
+
 _SERIES_BELOW = 0.1
 _ROUNDING = 1e-12
 """Of a bandwidth that was copied from an answer, and the lag computed back from it."""
@@ -44,6 +46,29 @@ def first_order_waste(
     lost_work = interval_seconds / 2.0 / mtbf_seconds
     restarting = restart_seconds / mtbf_seconds
     return FirstOrder(saving + lost_work + restarting, saving, lost_work, restarting)
+
+
+def effective_training_time_ratio(
+    *, nodes: float, failures_per_node_day: float, restart_seconds: float, interval_seconds: float
+) -> float:
+    """Return the expected share of productive time of a long run, as Meta's reliability study estimates it.
+
+    ``1 - n * r * (u0 + q + dt/2)`` with `n` nodes, `r` failures per node-day, `u0` the way back from a failure, `q`
+    the wait for nodes, `dt` the interval. It is a first-order figure without the stall of the saves, and falls below
+    0 where a restart and half an interval are long beside the time between failures.
+
+    Args:
+        nodes: Of the job.
+        failures_per_node_day: [1/(node day)]
+        restart_seconds: `u0 + q`. [s]
+        interval_seconds: `dt`. [s]
+
+    References:
+        A. Kokolis et al., "Revisiting Reliability in Large-Scale Machine Learning Research Clusters",
+        arXiv:2410.21680. Its second version also divides by 1 + w/dt, for a write of w that stops training.
+    """
+    lost_seconds = restart_seconds + interval_seconds / 2.0
+    return 1.0 - nodes * failures_per_node_day * lost_seconds / DAY_SECONDS
 
 
 def exact_goodput(

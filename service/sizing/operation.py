@@ -5,7 +5,7 @@ The same for the figures that a scenario asks for and for those that a given sto
 
 from typing import NamedTuple
 
-from service.sizing import cost, goodput, interval
+from service.sizing import cost, failures, goodput, interval
 from service.sizing.sizing import (
     Blocking,
     Capacity,
@@ -49,16 +49,21 @@ class Operation(NamedTuple):
     stall_usd_per_day: float | None
 
 
-def interval_for(job: Job, blocking_seconds: float | None, overhead_fraction: float | None) -> float:
+def interval_for(
+    job: Job,
+    blocking_seconds: float | None,
+    overhead_fraction: float | None,
+) -> float:
     """Return the interval by the spec's rule: for a blocking time, or else for a fraction of the interval."""
     rule = job.spec.interval.rule
     if rule is IntervalRule.FIXED:
         assert job.spec.interval.seconds is not None  # noqa: S101 - the spec refuses it
         return job.spec.interval.seconds
+    mtbf_seconds = job.mtbf_seconds
     if blocking_seconds is not None:
-        return _RULES[rule](blocking_seconds=blocking_seconds, mtbf_seconds=job.mtbf_seconds)
+        return _RULES[rule](blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds)
     assert overhead_fraction is not None  # noqa: S101
-    return _RULES_AT_OVERHEAD[rule](overhead_fraction=overhead_fraction, mtbf_seconds=job.mtbf_seconds)
+    return _RULES_AT_OVERHEAD[rule](overhead_fraction=overhead_fraction, mtbf_seconds=mtbf_seconds)
 
 
 _RULES = {
@@ -73,6 +78,41 @@ _RULES_AT_OVERHEAD = {
 }
 
 
+def exact_split(
+    job: Job,
+    interval_seconds: float,
+    blocking_seconds: float,
+    durable_lag_seconds: float,
+    restart_seconds: float,
+    mtbf_seconds: float,
+) -> tuple[float, goodput.Split]:
+    """Return the period that results, and where the wall time goes; the interval must leave time to train."""
+    period = interval_seconds
+    if job.is_async:
+        period = goodput.effective_interval(
+            interval_seconds=interval_seconds,
+            blocking_seconds=blocking_seconds,
+            durable_lag_seconds=durable_lag_seconds,
+            staging_buffers=job.buffers,
+        )
+    if period > interval_seconds:
+        return period, goodput.exact_goodput_when_saves_collide(
+            interval_seconds=interval_seconds,
+            effective_interval_seconds=period,
+            blocking_seconds=blocking_seconds,
+            restart_seconds=restart_seconds,
+            staging_buffers=job.buffers,
+            mtbf_seconds=mtbf_seconds,
+        )
+    return period, goodput.exact_goodput(
+        interval_seconds=interval_seconds,
+        blocking_seconds=blocking_seconds,
+        restart_seconds=restart_seconds,
+        durable_lag_seconds=durable_lag_seconds,
+        mtbf_seconds=mtbf_seconds,
+    )
+
+
 def operate(
     job: Job,
     interval_seconds: float,
@@ -82,14 +122,9 @@ def operate(
 ) -> Operation:
     """Return what comes of an interval, a stall, a lag and a restart; the interval must leave time to train."""
     mtbf_seconds = job.mtbf_seconds
-    period = interval_seconds
-    if job.is_async:
-        period = goodput.effective_interval(
-            interval_seconds=interval_seconds,
-            blocking_seconds=blocking_seconds,
-            durable_lag_seconds=durable_lag_seconds,
-            staging_buffers=job.buffers,
-        )
+    period, split = exact_split(
+        job, interval_seconds, blocking_seconds, durable_lag_seconds, restart_seconds, mtbf_seconds
+    )
     exact = interval.exact_interval(blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds)
     best = None
     if job.is_async and _collides(job.buffers, exact, blocking_seconds, durable_lag_seconds):
@@ -100,23 +135,6 @@ def operate(
             mtbf_seconds=mtbf_seconds,
         )
     collides = period > interval_seconds
-    if collides:
-        split = goodput.exact_goodput_when_saves_collide(
-            interval_seconds=interval_seconds,
-            effective_interval_seconds=period,
-            blocking_seconds=blocking_seconds,
-            restart_seconds=restart_seconds,
-            staging_buffers=job.buffers,
-            mtbf_seconds=mtbf_seconds,
-        )
-    else:
-        split = goodput.exact_goodput(
-            interval_seconds=interval_seconds,
-            blocking_seconds=blocking_seconds,
-            restart_seconds=restart_seconds,
-            durable_lag_seconds=durable_lag_seconds,
-            mtbf_seconds=mtbf_seconds,
-        )
     first = goodput.first_order_waste(
         interval_seconds=interval_seconds,
         blocking_seconds=blocking_seconds,
@@ -160,6 +178,14 @@ def operate(
                 saving_fraction=first.saving,
                 lost_work_fraction=first.lost_work,
                 restarting_fraction=first.restarting,
+            ),
+            effective_training_time_ratio=goodput.effective_training_time_ratio(
+                nodes=job.nodes,
+                failures_per_node_day=failures.failures_per_node_day(
+                    mtbf_seconds=mtbf_seconds, nodes=job.nodes
+                ),
+                restart_seconds=restart_seconds,
+                interval_seconds=period,
             ),
         ),
         stall_usd_per_day=stall,

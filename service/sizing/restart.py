@@ -43,6 +43,30 @@ def mean_reschedule(
     )
 
 
+def restart_with_spares(
+    *,
+    other_parts_seconds: float,
+    reschedule_seconds: float,
+    reschedule_without_spares_seconds: float,
+    spare_nodes: int,
+    repair_hours: float,
+    node_loss_fraction: float,
+    mtbf_seconds: float,
+) -> float:
+    """Return the mean restart: `mean_reschedule` by `spares_exhausted`, and its other parts. [s]"""
+    exhausted = spares_exhausted(
+        spare_nodes=spare_nodes,
+        repair_hours=repair_hours,
+        node_loss_fraction=node_loss_fraction,
+        mtbf_seconds=mtbf_seconds,
+    )
+    return other_parts_seconds + mean_reschedule(
+        reschedule_seconds=reschedule_seconds,
+        reschedule_without_spares_seconds=reschedule_without_spares_seconds,
+        spares_exhausted_fraction=exhausted,
+    )
+
+
 def replay(
     *, interval_seconds: float, blocking_seconds: float, durable_lag_seconds: float, mtbf_seconds: float
 ) -> float:

@@ -2,15 +2,15 @@
 
 from service import __version__
 from service.errors import Fault, Unsatisfiable
-from service.sizing import bandwidth, capacity, checkpoint, failures, presets
+from service.sizing import bandwidth, capacity, checkpoint, presets
 from service.sizing.delivered import delivered
 from service.sizing.explain import explain
+from service.sizing.interruptions import failures_of, planned_of, uncertainty_of
 from service.sizing.operation import Job, Operation, collision, cost_of, interval_for, operate
 from service.sizing.restarting import restart_block, restarting
 from service.sizing.sizing import (
     Capacity,
     Checkpoint,
-    Failures,
     HostMemory,
     Metadata,
     Read,
@@ -28,9 +28,6 @@ from service.wire import INT64_MAX
 
 ENGINE_VERSION = __version__
 
-MTBF_LEAST_SECONDS = 1.0
-MTBF_MOST_SECONDS = 1e12
-FEW_FAILURES = 20
 OVERSTATED_FRACTION = 0.05
 
 
@@ -45,7 +42,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         Unsatisfiable: The spec has no answer; the faults name the fields and what would satisfy them.
     """
     warnings: list[SizingWarning] = []
-    failure_block = _failures(spec, warnings)
+    failure_block = failures_of(spec, warnings)
     job = _job(spec, failure_block.mtbf_seconds, warnings)
 
     way_back = restarting(job)
@@ -127,6 +124,8 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         capacity=space,
         trainer=trainer_block(job, operation, write, warnings),
         goodput=operation.goodput,
+        uncertainty=uncertainty_of(job, failure_block, operation, way_back, warnings),
+        planned=planned_of(job, way_back.seconds),
         cost=cost_of(job, operation, space),
         targets=targets(
             is_async=job.is_async,
@@ -141,56 +140,6 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         warnings=warnings,
     )
     return sizing.model_copy(update={"explanation": explain(spec, sizing)}) if explained else sizing
-
-
-def _failures(spec: ScenarioSpec, warnings: list[SizingWarning]) -> Failures:
-    given = spec.failures
-    record = presets.failure_records()[given.preset] if given.preset is not None else given
-    gpus = spec.cluster.gpus
-    low = high = confidence = None
-    if record.observed_failures is not None:
-        assert record.observed_hours is not None  # noqa: S101 - the spec refuses a part of a record
-        assert record.observed_gpus is not None  # noqa: S101
-        mtbf_seconds = failures.observed_mtbf(
-            observed_failures=record.observed_failures,
-            observed_hours=record.observed_hours,
-            observed_gpus=record.observed_gpus,
-            gpus=gpus,
-        )
-        confidence = failures.CONFIDENCE_FRACTION
-        low, high = failures.poisson_bounds(
-            mtbf_seconds=mtbf_seconds, failures=record.observed_failures, confidence_fraction=confidence
-        )
-        if record.observed_failures < FEW_FAILURES:
-            warnings.append(
-                SizingWarning(
-                    code=WarningCode.FEW_OBSERVED_FAILURES,
-                    pointer="#/failures/observed_failures",
-                    message=f"{record.observed_failures} failures leave the time between failures between "
-                    f"{low:.0f} and {high:.0f} s: size for the low end, or observe longer.",
-                )
-            )
-    else:
-        assert record.mtbf_hours is not None  # noqa: S101
-        mtbf_seconds = failures.scaled_mtbf(
-            mtbf_hours=record.mtbf_hours, mtbf_gpus=record.mtbf_gpus or gpus, gpus=gpus
-        )
-    if not MTBF_LEAST_SECONDS <= mtbf_seconds <= MTBF_MOST_SECONDS:
-        raise Unsatisfiable(
-            Fault(
-                "#/failures",
-                "out_of_range",
-                f"These failures mean one every {mtbf_seconds:.3g} s for the whole job; a sizing needs between "
-                f"{MTBF_LEAST_SECONDS:g} and {MTBF_MOST_SECONDS:g} s. Check the hours and the GPU counts.",
-            )
-        )
-    return Failures(
-        mtbf_seconds=mtbf_seconds,
-        mtbf_low_seconds=low,
-        mtbf_high_seconds=high,
-        confidence_fraction=confidence,
-        failures_per_day=failures.failures_per_day(mtbf_seconds=mtbf_seconds),
-    )
 
 
 def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning]) -> Job:
@@ -359,7 +308,9 @@ def _write(
             required_gb_per_second=required,
             minimum_gb_per_second=minimum,
             strict_minimum_gb_per_second=strict,
-            per_node_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.nodes),
+            per_node_gb_per_second=bandwidth.share(
+                total_gb_per_second=required, holders=min(job.nodes, job.writers)
+            ),
             per_writer_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.writers),
             largest_shard_gb_per_second=bandwidth.shard_bandwidth(
                 largest_shard_bytes=job.largest_shard_bytes, window_seconds=window
@@ -382,6 +333,16 @@ def _warn_of_operation(
                 pointer="#/failures",
                 message=f"The first-order waste of {first.waste_fraction:.3f} is more than 5 % above the exact "
                 f"{waste:.3f}: half an interval and a restart are not small beside the time between failures.",
+            )
+        )
+    ratio = operation.goodput.effective_training_time_ratio
+    if ratio < 0.0:
+        warnings.append(
+            SizingWarning(
+                code=WarningCode.EFFECTIVE_TRAINING_TIME_NEGATIVE,
+                pointer="#/failures",
+                message=f"The effective-training-time ratio of {ratio:.3f} is below 0: it is a first-order estimate, "
+                "and does not hold where a restart and half an interval are long beside the time between failures.",
             )
         )
     if operation.durable_lag_seconds > 0.0:

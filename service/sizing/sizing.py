@@ -26,19 +26,80 @@ class Checkpoint(Outgoing):
     """Data files of one save, and the one metadata file."""
 
 
+class ComponentFailures(Outgoing):
+    """What one kind of component contributes to the failures."""
+
+    component: str
+    share_fraction: float
+    """Its part of all failures; the parts add up to 1."""
+    failures_per_day: float
+    """Interruptions that it causes, over all nodes. [1/day]"""
+
+
 class Failures(Outgoing):
     """How often the job is interrupted."""
 
+    counts: str | Absent = None
+    """What is counted as a failure, by the spec or its preset; absent where nobody said."""
     mtbf_seconds: float
     """Mean time between unexpected interruptions of the whole job. [s]"""
+    mtbf_is_lower_bound: bool
+    """Whether that is only what it is at least, because none was observed; every figure is then for that bound."""
     mtbf_low_seconds: float | Absent = None
-    """Lower end of its confidence interval; absent where the mean was given directly. [s]"""
+    """Lower end of its confidence interval; absent where the mean was not observed. [s]"""
     mtbf_high_seconds: float | Absent = None
-    """Upper end. [s]"""
+    """Upper end; also absent where no failure was observed, since there is none then. [s]"""
     confidence_fraction: float | Absent = None
-    """The probability that the interval covers the true mean."""
+    """The probability that the interval covers the true mean; of a lower bound, that the true mean lies above it."""
+    settled_mtbf_seconds: float | Absent = None
+    """The mean time once the first weeks are over; absent without a factor for them. [s]"""
+    node_mtbf_seconds: float | Absent = None
+    """Mean time between failures of one node, settled; absent unless components or a rate by node are given. [s]"""
+    components: list[ComponentFailures] | Absent = None
+    """Which components the failures come from; absent where they are not given."""
     failures_per_day: float
     """Expected interruptions a day. [1/day]"""
+    per_1000_node_days: float
+    """The same for every 1000 nodes, the unit of published rates. [1/(1000 node days)]"""
+
+
+class PlannedInterruptions(Outgoing):
+    """Interruptions that are planned. They save first, count as no failure, and are in no other figure."""
+
+    per_day: float
+    """As observed; the GPU count does not change them. [1/day]"""
+    restarting_fraction: float
+    """All time that goes into coming back from them, a whole restart each; it can pass 1. To add to the waste."""
+    restarting_usd_per_year: float | Absent = None
+    """What that costs; absent where the price is not given. [USD/year]"""
+
+
+class AtMtbf(Outgoing):
+    """What follows if the mean time between failures is that of one end of its interval."""
+
+    mtbf_seconds: float
+    """That end. [s]"""
+    interval_seconds: float
+    """The interval by the scenario's rule. [s]"""
+    blocking_seconds: float | Absent = None
+    """The stall there, where a staging budget bears on it; else it is the scenario's. [s]"""
+    restart_seconds: float | Absent = None
+    """The mean restart there, where spares are counted; else it is the scenario's. [s]"""
+    goodput_fraction: float | Absent = None
+    """Training that counts, by the exact formula; absent where the interval leaves no time to train."""
+    waste_fraction: float | Absent = None
+    """The rest: saving, lost work and restarts. Absent likewise."""
+    waste_usd_per_year: float | Absent = None
+    """What that costs; absent likewise, and where the price is not given. [USD/year]"""
+
+
+class Uncertainty(Outgoing):
+    """How far the figures move between the ends of the confidence interval of the mean time between failures."""
+
+    low: AtMtbf
+    """At its lower end: failures as frequent as the record allows."""
+    high: AtMtbf
+    """At its upper end."""
 
 
 class Collision(StrEnum):
@@ -137,7 +198,7 @@ class Write(Outgoing):
     strict_minimum_gb_per_second: float | Absent = None
     """Async: below this a save waits for the one before it. [10^9 B/s]"""
     per_node_gb_per_second: float
-    """The required bandwidth over the nodes. [10^9 B/s]"""
+    """The required bandwidth over the nodes that have a writer. [10^9 B/s]"""
     per_writer_gb_per_second: float
     """The required bandwidth over the writers. [10^9 B/s]"""
     largest_shard_gb_per_second: float
@@ -275,10 +336,13 @@ class FirstOrderGoodput(Outgoing):
 
 
 class Goodput(Outgoing):
-    """Both models, side by side; the exact one is the headline."""
+    """The models side by side; the exact one is the headline."""
 
     exact: ExactGoodput
     first_order: FirstOrderGoodput
+    effective_training_time_ratio: float
+    """As Meta's reliability study estimates it: 1 less a restart and half an interval for each failure. It leaves out
+    the stall of saves, the durable lag, and failures during a restart; and it can fall below 0."""
 
 
 class Cost(Outgoing):
@@ -426,6 +490,9 @@ class WarningCode(StrEnum):
     SAVES_COLLIDE = "saves_collide"
     EVEN_SHARDS_ASSUMED = "even_shards_assumed"
     FEW_OBSERVED_FAILURES = "few_observed_failures"
+    NO_OBSERVED_FAILURES = "no_observed_failures"
+    NO_USEFUL_TIME_AT_LOW_MTBF = "no_useful_time_at_low_mtbf"
+    EFFECTIVE_TRAINING_TIME_NEGATIVE = "effective_training_time_negative"
     STAGING_EXCEEDS_HOST_MEMORY = "staging_exceeds_host_memory"
     STAGING_STALLS = "staging_stalls"
     STEPS_ARE_COARSE = "steps_are_coarse"
@@ -483,6 +550,10 @@ class Sizing(Outgoing):
     capacity: Capacity | Absent = None
     trainer: Trainer | Absent = None
     goodput: Goodput
+    uncertainty: Uncertainty | Absent = None
+    """Absent unless the failures were observed."""
+    planned: PlannedInterruptions | Absent = None
+    """Absent unless planned interruptions were counted."""
     cost: Cost | Absent = None
     targets: list[Target]
     delivered: Delivered | Absent = None

@@ -13,7 +13,7 @@ LIMITING_FIELD = {
 
 def save_transfer(job: Job) -> bandwidth.Transfer:
     """Return how long a save takes on the spec's storage system, which has a limit that times one."""
-    storage = job.spec.storage
+    storage = job.spec.storage_system
     assert storage is not None  # noqa: S101 - callers ask the spec first
     return bandwidth.transfer_time(
         total_bytes=job.checkpoint_bytes,
@@ -27,7 +27,7 @@ def save_transfer(job: Job) -> bandwidth.Transfer:
 
 def load_transfer(job: Job) -> bandwidth.Transfer:
     """Return how long a restart's load takes on it, likewise."""
-    storage = job.spec.storage
+    storage = job.spec.storage_system
     assert storage is not None  # noqa: S101 - callers ask the spec first
     amplification = job.spec.read_amplification
     return bandwidth.transfer_time(

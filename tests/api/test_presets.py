@@ -5,7 +5,7 @@ from starlette.testclient import TestClient
 
 from tests.api.asking import SYNC, Json, changed, nulls, places, problem, without
 
-LISTS = ("models", "failure-records", "gpus")
+LISTS = ("models", "failure-records", "gpus", "save-load-times", "storage-systems")
 
 
 def _items(client: TestClient, name: str) -> list[Json]:
@@ -47,8 +47,26 @@ def test_every_gpu_can_be_named_by_a_spec_and_prices_it(stateless: TestClient) -
             )
 
 
+def test_a_storage_system_with_sustained_figures_can_be_named_by_a_spec_and_no_other(
+    stateless: TestClient,
+) -> None:
+    for item in _items(stateless, "storage-systems"):
+        spec = {**SYNC, "storage": {"preset": item["name"]}}
+        answer = stateless.post("/v1/sizings", json=spec)
+        if "write_gb_per_second" in item or "read_gb_per_second" in item:
+            assert answer.status_code == 200, answer.text
+            seconds = 5.67e12 / (item["write_gb_per_second"] * 1e9)
+            assert answer.json()["delivered"]["write"]["seconds"] == pytest.approx(seconds)
+            assert "capacity" not in answer.json()["delivered"]
+        else:
+            found = problem(answer, 422, "invalid-request")
+            assert places(found) == [("#/storage/preset", "nothing_sustained")]
+
+
 @pytest.mark.parametrize(
-    "pointer", ["#/model/preset", "#/failures/preset", "#/cluster/gpu_preset"], ids=lambda text: text[2:]
+    "pointer",
+    ["#/model/preset", "#/failures/preset", "#/cluster/gpu_preset", "#/storage/preset"],
+    ids=lambda text: text[2:],
 )
 def test_an_unknown_preset_is_refused_where_it_stands(stateless: TestClient, pointer: str) -> None:
     block = pointer.split("/")[1]

@@ -320,7 +320,7 @@ def _tour_of_success(tour: Tour) -> Json:
         assert name
         for explain in ("", "?explain=true"):
             tour.ask("POST", f"/v1/sizings{explain}", 200, json=example["value"])
-    for name in ("models", "failure-records", "gpus"):
+    for name in ("models", "failure-records", "gpus", "save-load-times", "storage-systems"):
         tour.ask("GET", f"/v1/presets/{name}", 200)
     for path in ("/problems", "/problems/stale", "/doubts", "/doubts/stale"):
         tour.ask("GET", path, 200)
@@ -442,6 +442,8 @@ def test_every_route_of_the_contract_is_in_the_document(document: Json) -> None:
         "/v1/presets/models": {"get"},
         "/v1/presets/failure-records": {"get"},
         "/v1/presets/gpus": {"get"},
+        "/v1/presets/save-load-times": {"get"},
+        "/v1/presets/storage-systems": {"get"},
         "/v1/scenarios": {"get", "post"},
         "/v1/scenarios/{scenario_id}": {"get", "put", "delete"},
         "/v1/scenarios/{scenario_id}/revisions": {"get"},

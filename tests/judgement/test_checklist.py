@@ -19,6 +19,7 @@ from tests.judgement.examples import (
     at,
     codes,
     dcp,
+    doubt,
     ior,
     mdtest,
     report_on,
@@ -132,6 +133,31 @@ def _restores(
     )
 
 
+def test_a_read_stands_in_for_no_load_that_was_too_slow() -> None:
+    read = run(number=9, day=3, measurements=[ior(62.0, operation=Operation.READ)])
+    resharded = run(number=8, operations=[dcp(DcpOp.RESHARDED_LOAD, seconds=110.0, bytes_total=WHOLE)])
+    assert _restart(read, resharded).status is PROVED
+    slow = run(number=7, day=2, operations=[dcp(DcpOp.LOAD, seconds=190.0, bytes_total=WHOLE)])
+    item = _restart(read, resharded, slow)
+    assert item.status is OPEN
+    assert "190 s" in item.sentence
+
+
+def test_a_load_of_unknown_cache_proves_no_restart() -> None:
+    loads = _restores()
+    told = loads.model_copy(update={"doubts": [doubt(DoubtCode.CACHE_UNKNOWN, 0)]})
+    assert _restart(loads).status is PROVED
+    report = report_on(scenario(), told)
+    assert target_of(report, TargetId.LOAD_SECONDS).status is Status.MET
+    assert item_of(report, ChecklistId.RESTART_READ).status is OPEN
+
+
+def test_a_headroom_of_one_is_none() -> None:
+    spec = scenario(save={"mode": "async", "blocking_seconds": 5, "headroom": 1})
+    item = item_of(report_on(spec, run(measurements=[ior(9.63)])), ChecklistId.PERSIST_BANDWIDTH)
+    assert (item.status, item.pointers) == (OPEN, ["#/save/headroom"])
+
+
 def _restart(*runs: BenchmarkRun, drill: Drill | None = None) -> ChecklistItem:
     return item_of(report_on(scenario(), *runs, drill=drill), ChecklistId.RESTART_READ)
 
@@ -217,6 +243,14 @@ def test_a_size_that_is_not_as_assumed_is_measured_all_the_same() -> None:
             {"interval": {"rule": "young"}, "failures": {"preset": "llama-3-405b"}},
             OPEN,
             "preset llama-3-405b, not your own",
+        ),
+        (
+            {
+                "interval": {"rule": "exact"},
+                "failures": {"mtbf_hours": 3, "counts": "Jobs that exit by signal."},
+            },
+            STATED,
+            "from the failures that are stated. Counted: Jobs that exit by signal.",
         ),
     ],
 )

@@ -72,7 +72,7 @@ def test_full_scale_that_falls_short_is_missed() -> None:
     assert report.verdict.decided_by is WRITE
     assert report.verdict.sentence == (
         "Storage pfs-a falls short on 2 of 10 targets, most of all in the write bandwidth: "
-        "75.6 GB/s where at least 94.5 GB/s is needed."
+        "75.6 GB/s where at least 94.5 GB/s is needed, $7,776,376 a year more wasted."
     )
 
 
@@ -741,3 +741,37 @@ def test_doubts_are_looked_up_by_measurement_and_keep_the_order_of_the_run() -> 
     about = [doubt(DoubtCode.WIDE_SPREAD, 1), doubt(DoubtCode.FEW_REPETITIONS), doubt(DoubtCode.STRAGGLER, 0)]
     report = report_on(scenario(), run(measurements=[ior(90.0, nodes=16), ior(99.0)], doubts=about))
     assert codes(target_of(report, WRITE)) == [DoubtCode.WIDE_SPREAD, DoubtCode.FEW_REPETITIONS]
+
+
+# Fewer writers than nodes
+
+
+def test_where_every_writer_took_part_nothing_is_left_to_scale() -> None:
+    # 1,024 writers of 5.54 GB on 2,048 nodes: a benchmark of 1,024 ranks on as many nodes is all of them.
+    spec = scenario(shards={"writers": 1024})
+    shard = 5_537_109_375
+    slow = ior(51.1, nodes=1024, ranks_per_node=1, block_bytes=shard, total_seconds=[112.0])
+    report = report_on(spec, run(measurements=[slow]))
+    write, slowest = target_of(report, WRITE), target_of(report, TargetId.SLOWEST_WRITER_SECONDS)
+    assert (write.status, write.measured, write.nodes_fraction) == (Status.MISSED, 51.1, 1.0)
+    assert (slowest.status, slowest.measured) == (Status.MISSED, 112.0)
+    node = target_of(report, TargetId.NODE_WRITE_BANDWIDTH)
+    assert node.value == pytest.approx(94.5 / 1024)
+    assert node.status is Status.MISSED
+    assert node.measured == pytest.approx(51.1 / 1024)
+
+
+def test_of_a_checkpointers_nodes_those_without_a_writer_move_nothing() -> None:
+    save = dcp(DcpOp.SAVE, seconds=56.0, bytes_total=5_670_000_000_000, blocked_seconds=56.0)
+    report = report_on(scenario(shards={"writers": 1024}), run(operations=[save]))
+    node = target_of(report, TargetId.NODE_WRITE_BANDWIDTH)
+    assert node.status is Status.MET
+    assert node.measured == pytest.approx(101.25 / 1024)
+
+
+def test_half_of_the_writers_are_still_a_smaller_run() -> None:
+    spec = scenario(shards={"writers": 1024})
+    report = report_on(spec, run(measurements=[ior(50.0, nodes=512, ranks_per_node=1)]))
+    write = target_of(report, WRITE)
+    assert (write.status, write.measured, write.nodes_fraction) == (Status.MET_IF_IT_SCALES, 100.0, 0.5)
+    assert "each of 1,024 must give" in write.reason

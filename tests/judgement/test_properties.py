@@ -147,6 +147,32 @@ def test_every_report_is_consistent(runs: list[BenchmarkRun], is_async: bool) ->
         target.status in (Status.MISSED, Status.MET, Status.MET_IF_IT_SCALES) for target in used.values()
     )
     assert set(report.consequences.extrapolated) == {key for key, each in used.items() if not each.full_scale}
+    _check_whole(report)
+
+
+TIMED = {TargetId.BLOCKING_SECONDS, TargetId.PERSIST_SECONDS, TargetId.LOAD_SECONDS}
+
+
+def _check_whole(report: GapReport) -> None:
+    """No time of the whole is shorter than a part says, but for a save or load timed from end to end on all nodes.
+
+    A checkpoint of another size than specified changes what the parts say, each by itself.
+    """
+    found = report.consequences
+    usable = {each.target for each in found.each}
+    timed_whole = {each.id for each in report.targets if each.full_scale} & usable & TIMED
+    if found.measured is None or timed_whole or TargetId.CHECKPOINT_BYTES in usable:
+        return
+    measured = found.measured
+    for each in found.each:
+        if each.target is TargetId.FILE_CREATE_RATE or each.target is TargetId.SLOWEST_WRITER_SECONDS:
+            continue  # alone they leave a save as long as specified, and it was measured as a whole
+        for part, whole in (
+            (each.blocking_seconds, measured.blocking.seconds),
+            (each.durable_lag_seconds, measured.write.durable_lag_seconds),
+            (each.load_seconds, measured.restart.load_seconds),
+        ):
+            assert part is None or (whole is not None and whole >= part * (1 - 1e-9))
 
 
 @settings(deadline=None)

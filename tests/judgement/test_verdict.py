@@ -2,6 +2,7 @@
 
 import pytest
 
+from service.judgement.evidence import Statistic
 from service.judgement.report import Outcome, Status
 from service.parsers.measurement import DcpOp, Operation
 from service.sizing.sizing import TargetId
@@ -75,3 +76,43 @@ def test_where_all_is_met_there_is_nothing_to_list() -> None:
     )
     report = report_on(spec, run(number=1, operations=[save]), run(number=2, measurements=[mdtest(300.0)]))
     assert (report.verdict.outcome, report.verdict.items) == (Outcome.MEETS, [])
+
+
+def test_the_dearest_miss_decides_and_not_the_one_furthest_off() -> None:
+    # A resharded load at 1.83 times its target costs less than creates that make a save take 81.9 s.
+    loads = [
+        dcp(DcpOp.LOAD, seconds=110.0, bytes_total=WHOLE),
+        dcp(DcpOp.RESHARDED_LOAD, seconds=220.0, bytes_total=WHOLE),
+    ]
+    verdict = report_on(
+        scenario(), run(number=1, operations=loads), run(number=2, measurements=[mdtest(200.0)])
+    ).verdict
+    assert verdict.items[0].target is TargetId.FILE_CREATE_RATE
+    assert verdict.decided_by is TargetId.FILE_CREATE_RATE
+    assert "most of all in the rate of file creates: 200 files/s where" in verdict.sentence
+    assert verdict.sentence.endswith("$11,366,470 a year more wasted.")
+
+
+def test_a_checkpoint_of_another_size_is_a_fault_of_the_scenario_and_not_of_the_storage() -> None:
+    # 12 bytes a parameter where 14 were assumed: 4.86 TB.
+    held = dcp(DcpOp.SAVE, seconds=None, checkpoint_bytes=4_860_000_000_000)
+    alone = report_on(scenario(), run(operations=[held])).verdict
+    assert (alone.outcome, alone.decided_by) == (Outcome.FALLS_SHORT, TargetId.CHECKPOINT_BYTES)
+    assert alone.sentence.startswith(
+        "Storage pfs-a has missed no target of its own, but the scenario does not hold: a checkpoint takes 4.86 TB"
+    )
+    beside = report_on(
+        scenario(), run(number=1, operations=[held]), run(number=2, measurements=[ior(80.0)])
+    ).verdict
+    assert beside.decided_by is TargetId.WRITE_BANDWIDTH
+    assert "falls short on 2 of 10 targets" in beside.sentence
+    assert "Besides, a checkpoint takes 4.86 TB" in beside.sentence
+
+
+def test_a_verdict_on_chosen_repetitions_says_so() -> None:
+    uneven = run(measurements=[ior(90.0, 98.0, 103.0, total_seconds=[55.0, 58.0, 80.0])])
+    best = report_on(scenario(), uneven, statistic=Statistic.MAX, time_statistic=Statistic.MIN).verdict
+    assert best.sentence.endswith(
+        " As was asked, this is rates by the largest of their repetitions and times by the least of their repetitions."
+    )
+    assert "As was asked" not in report_on(scenario(), uneven).verdict.sentence

@@ -673,6 +673,7 @@ def test_a_load_that_may_come_from_memory_is_doubted(
     one = load(settings={} if cached is None else {"page_cache": cached})
     made = doubts(one, load(), load(), nodes=nodes, ranks_per_node=2 // nodes)
     assert (("cached_read", 0) in made) is doubted
+    assert (("cache_unknown", 0) in made) is (cached not in ("cold", "warm") and not doubted)
 
 
 @pytest.mark.parametrize(("checkpointer", "synced", "code"), [

@@ -5,6 +5,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from service.sizing import presets
 from service.sizing.size import size
 from service.sizing.sizing import Sizing
 from service.sizing.spec import ScenarioSpec
@@ -130,6 +131,7 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
             "cold_protection_fraction": st.floats(0, 10),
         },
         "storage": {
+            "preset": st.just("llama-3-tectonic"),
             "write_gb_per_second": logarithmic(1e-6, 1e9),
             "read_gb_per_second": logarithmic(1e-6, 1e9),
             "node_gb_per_second": logarithmic(1e-6, 1e9),
@@ -150,7 +152,7 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
                 body[name] = block
     storage = body.get("storage", {})
     times_a_save = bool(
-        {"write_gb_per_second", "node_gb_per_second", "file_creates_per_second"} & storage.keys()
+        {"preset", "write_gb_per_second", "node_gb_per_second", "file_creates_per_second"} & storage.keys()
     )
     if chosen_mode == "sync" and times_a_save and draw(st.booleans()):
         body["save"] = {"mode": "sync"}
@@ -159,25 +161,45 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
 
 @st.composite
 def _failures(draw: st.DrawFn) -> Body:
-    match draw(st.sampled_from(["in range", "anywhere", "observed", "preset"])):
+    more = _fields(
+        draw, {}, {"early_life_factor": logarithmic(1, 1000), "counts": st.just("What stops the job")}
+    )
+    match draw(st.sampled_from(["in range", "anywhere", "observed", "components", "rate", "preset"])):
         case "in range":
             return {"mtbf_hours": draw(logarithmic(1 / 3600 + 1e-9, 1e12 / 3600))}
+        case "components":
+            parts = draw(
+                st.lists(st.sampled_from(["gpu", "hbm", "nic", "switch", "psu"]), min_size=1, unique=True)
+            )
+            return more | {
+                "components": [
+                    {
+                        "component": part,
+                        "per_node": draw(logarithmic(1e-4, 1e5)),
+                        "mtbf_hours": draw(logarithmic(1e-4, 1e10)),
+                    }
+                    for part in parts
+                ]
+            }
+        case "rate":
+            return more | {"per_1000_node_days": draw(logarithmic(1e-9, 1e9))}
         case "anywhere":
             return _fields(
                 draw, {"mtbf_hours": logarithmic(1e-4, 1e10)}, {"mtbf_gpus": logarithmic_count(1, 10**8)}
             )
         case "observed":
-            return _fields(
+            return more | _fields(
                 draw,
                 {
-                    "observed_failures": logarithmic_count(1, 10**9),
+                    "observed_failures": st.just(0) | logarithmic_count(1, 10**9),
                     "observed_hours": logarithmic(1e-3, 1e8),
                     "observed_gpus": logarithmic_count(1, 10**8),
                 },
-                {},
+                {"observed_planned": st.just(0) | logarithmic_count(1, 10**9)},
             )
         case _:
-            return {"preset": draw(st.sampled_from(["llama-3-405b", "meta-rsc-1", "meta-rsc-2"]))}
+            more.pop("counts", None)
+            return more | {"preset": draw(st.sampled_from(list(presets.failure_records())))}
 
 
 @st.composite

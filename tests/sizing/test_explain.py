@@ -122,6 +122,46 @@ BODIES: dict[str, Body] = {
         retention={"hot_copies": 2, "cold_copies": 50, "cold_protection_fraction": 0.5}, prices=PRICES
     ),
     "as little as may be": article(interval=None, restore=None, retention=None, prices=None),
+    "components of a new cluster": article(
+        failures={
+            "components": [
+                {"component": "gpu", "per_node": 8, "mtbf_hours": 50_000},
+                {"component": "nic", "per_node": 2, "mtbf_hours": 150_000},
+                {"component": "leaf-switch", "per_node": 0.0625, "mtbf_hours": 300_000},
+            ],
+            "early_life_factor": 3,
+            "counts": "Field replacements.",
+        }
+    ),
+    "a rate by node": article(failures={"per_1000_node_days": 6.5}, save=ASYNC),
+    "nothing failed": article(
+        failures={
+            "observed_failures": 0,
+            "observed_planned": 3,
+            "observed_hours": 500,
+            "observed_gpus": 16384,
+        }
+    ),
+    "few failures and planned ones, by overhead": article(
+        failures={
+            "observed_failures": 3,
+            "observed_planned": 9,
+            "observed_hours": 500,
+            "observed_gpus": 16384,
+        },
+        save={"mode": "async", "overhead_fraction": 0.02, "durable_lag_seconds": 2000},
+        interval={"rule": "young"},
+    ),
+    "no useful time at the low end": article(
+        failures={"observed_failures": 1, "observed_hours": 1, "observed_gpus": 16384},
+        save={"mode": "sync", "blocking_seconds": 5000},
+        interval={"rule": "young"},
+    ),
+    "a storage system by name": article(
+        storage={"preset": "llama-3-tectonic", "read_gb_per_second": 500.0},
+        save={"mode": "sync"},
+        interval={"rule": "exact"},
+    ),
     "tiny": article(
         model={"parameters": 3, "bytes_per_parameter": 0.45},
         restore={"target_seconds": 5, "read_amplification": 0.01},
@@ -187,8 +227,8 @@ def test_a_line_says_its_formula_source_and_units(body: Body) -> None:
             counted = entry.name.rpartition(".")[2] in {
                 "gpus", "gpus_per_node", "writers", "files_per_writer", "files", "nodes", "holders", "skew",
                 "copies", "parameters", "observed_failures", "observed_gpus", "mtbf_gpus", "headroom",
-                "reduction_factor", "read_amplification", "staging_buffers", "spare_nodes",
-                "interval_steps", "writing_ranks", "threads",
+                "reduction_factor", "read_amplification", "staging_buffers", "observed_planned", "per_node",
+                "early_life_factor", "spare_nodes", "interval_steps", "writing_ranks", "threads",
             }  # fmt: skip
             assert counted or entry.unit != "1" or entry.name.endswith("_fraction"), entry.name
 
@@ -212,6 +252,29 @@ def test_a_preset_is_named_as_the_source() -> None:
     assert "arXiv:2407.21783" in _line(body, "#/failures/mtbf_seconds").source
     assert "SemiAnalysis" in _line(body, "#/cost/cluster_usd_per_hour").source
     assert "DGX H100" in _line(body, "#/host_memory/memory_fraction").source
+
+
+def test_what_is_counted_stands_beside_the_figure() -> None:
+    pointer = "#/failures/mtbf_seconds"
+    by_preset = _line(article(failures={"preset": "llama-3-405b"}), pointer).assumption
+    assert by_preset is not None
+    assert by_preset.endswith(
+        "Counted: Unexpected interruptions of the job. The 47 planned ones are not counted."
+    )
+    said = _line(BODIES["components of a new cluster"], pointer).assumption
+    assert said == "The cluster is new, and fails 3 times as often as it will. Counted: Field replacements."
+    unsaid = _line(article(), pointer).assumption
+    assert unsaid is not None
+    assert unsaid.endswith("What is counted as a failure is not said.")
+
+
+def test_a_storage_preset_is_the_source_of_the_figure_that_it_gives_and_of_no_other() -> None:
+    body = BODIES["a storage system by name"]
+    written = _line(body, "#/delivered/write/seconds")
+    assert "arXiv:2407.21783" in written.source
+    assert written.assumption is not None
+    assert "not said whether it is write or read" in written.assumption
+    assert "arXiv" not in _line(body, "#/delivered/read/seconds").source
 
 
 def test_the_default_headroom_is_called_an_assumption() -> None:

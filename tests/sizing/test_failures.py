@@ -4,10 +4,11 @@ import math
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import poisson
 
 from service.sizing import failures
-from tests.sizing.scenarios import logarithmic_count
+from tests.sizing.scenarios import logarithmic, logarithmic_count
 
 
 def test_the_rate_grows_with_the_gpus() -> None:
@@ -51,3 +52,46 @@ def test_each_end_alone_is_the_interval_s() -> None:
     both = failures.poisson_bounds(**inputs, failures=419)
     assert failures.mtbf_low(**inputs, observed_failures=419) == both.low_seconds
     assert failures.mtbf_high(**inputs, observed_failures=419) == both.high_seconds
+
+
+def test_a_node_fails_as_often_as_all_of_its_components() -> None:
+    # 8 GPUs at 50,000 h, 2 NICs at 150,000 h, 2 supplies at 100,000 h.
+    node = failures.node_mtbf_of_components([(8, 50_000), (2, 150_000), (2, 100_000)])
+    assert round(node / 3600, 1) == 5172.4
+    assert round(failures.mtbf_of_nodes(node_mtbf_seconds=node, nodes=1250) / 3600, 3) == 4.138
+
+
+@settings(derandomize=True, deadline=None, max_examples=80)
+@given(parts=st.lists(st.tuples(logarithmic(1e-4, 1e5), logarithmic(1e-4, 1e10)), min_size=1, max_size=64))
+def test_a_node_lasts_no_longer_than_its_weakest_component(parts: list[tuple[float, float]]) -> None:
+    node = failures.node_mtbf_of_components(parts)
+    assert 0 < node < math.inf
+    assert node <= min(hours / per_node for per_node, hours in parts) * 3600 * (1 + 1e-12)
+    shares = [
+        failures.component_share(per_node=per_node, mtbf_hours=hours, node_mtbf_seconds=node)
+        for per_node, hours in parts
+    ]
+    assert sum(shares) == pytest.approx(1, rel=1e-12)
+
+
+def test_2048_nodes_at_6_5_per_1000_node_days_fail_every_1_8_hours() -> None:
+    node = failures.node_mtbf_of_rate(rate_per_1000_node_days=6.5)
+    assert round(failures.mtbf_of_nodes(node_mtbf_seconds=node, nodes=2048) / 3600, 2) == 1.80
+
+
+@pytest.mark.parametrize(("confidence", "expected"), [(0.95, 2.9957), (0.99, 4.6052), (0.6, 0.9163)])
+def test_no_failures_leave_one_minus_the_confidence_at_the_bound(confidence: float, expected: float) -> None:
+    bound = failures.bound_of_no_failures(
+        observed_hours=100, observed_gpus=8, gpus=16, confidence_fraction=confidence
+    )
+    counted = 100 * 3600 * 8 / 16 / bound
+    assert counted == pytest.approx(expected, abs=5e-5)
+    assert poisson.cdf(0, counted) == pytest.approx(1 - confidence, rel=1e-12)
+
+
+def test_planned_stops_cost_their_restarts() -> None:
+    per_day = failures.planned_per_day(observed_planned=47, observed_hours=1296)
+    assert per_day == pytest.approx(47 / 54, rel=1e-15)
+    assert failures.planned_fraction(planned_per_day=per_day, restart_seconds=600) == pytest.approx(
+        0.00604, abs=5e-6
+    )

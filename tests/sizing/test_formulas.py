@@ -26,6 +26,21 @@ def test_a_formula_can_be_read_and_traced(entry: Formula) -> None:
         ("observed_mtbf", {"observed_hours": 10.0, "observed_failures": 3, "observed_gpus": 8, "gpus": 64}),
         ("scaled_mtbf", {"mtbf_hours": 10.0, "mtbf_gpus": 8, "gpus": 64}),
         ("failures_per_day", {"mtbf_seconds": 7.0}),
+        ("rate_by_node", {"mtbf_seconds": 7.0, "nodes": 3}),
+        (
+            "bound_of_no_failures",
+            {"observed_hours": 10.0, "observed_gpus": 8, "gpus": 64, "confidence_fraction": 0.95},
+        ),
+        ("component_share", {"per_node": 8, "mtbf_hours": 50_000.0, "node_mtbf_seconds": 7e6}),
+        ("node_mtbf_of_rate", {"rate_per_1000_node_days": 6.5}),
+        ("mtbf_of_nodes", {"node_mtbf_seconds": 7e6, "nodes": 3}),
+        ("early_life_mtbf", {"settled_mtbf_seconds": 7e6, "early_life_factor": 3.0}),
+        ("planned_per_day", {"observed_planned": 47, "observed_hours": 1296.0}),
+        ("planned_fraction", {"planned_per_day": 0.5, "restart_seconds": 600.0}),
+        (
+            "effective_training_time_ratio",
+            {"nodes": 2048, "failures_per_node_day": 0.0065, "restart_seconds": 600.0, "interval_seconds": 3600.0},
+        ),
         ("young_interval_at_overhead", {"overhead_fraction": 0.01, "mtbf_seconds": 7.0}),
         ("stall", {"overhead_fraction": 0.01, "interval_seconds": 7.0}),
         ("sync_write_bandwidth", {"checkpoint_bytes": 1e12, "blocking_seconds": 7.0}),
@@ -92,7 +107,7 @@ def test_an_expression_that_is_plain_arithmetic_gives_what_its_function_gives(
     name: str, inputs: dict[str, float]
 ) -> None:
     entry = REGISTER[name]
-    known = {"__builtins__": {}, "max": max, "min": min, "round": round, "ceil": math.ceil}
+    known = {"__builtins__": {}, "max": max, "min": min, "log": math.log, "round": round, "ceil": math.ceil}
     by_hand = eval(entry.expression, known, dict(inputs))  # noqa: S307
     assert entry.function(**inputs) == pytest.approx(by_hand, rel=1e-14)
 
@@ -119,6 +134,14 @@ def test_the_written_breakdown_is_the_computed_one(name: str) -> None:
         written = entry.expression.replace("[one buffer: blocking_seconds]", "blocking_seconds")
         by_hand = eval(written, {"__builtins__": {}, "exp": math.exp}, inputs)  # noqa: S307
         assert entry.function(**inputs) == pytest.approx(by_hand, rel=1e-12)
+    wasted = REGISTER[f"{name}_waste"].function(**inputs)
+    assert wasted == pytest.approx(1 - REGISTER[f"{name}_goodput"].function(**inputs), rel=1e-12)
+
+
+def test_a_node_s_components_are_told_apart_by_their_names() -> None:
+    function = REGISTER["node_mtbf_of_components"].function
+    inputs = {"gpu.per_node": 8, "gpu.mtbf_hours": 50_000.0, "psu.mtbf_hours": 100_000.0, "psu.per_node": 2}
+    assert function(**inputs) == pytest.approx(3600 / (8 / 50_000 + 2 / 100_000), rel=1e-14)
 
 
 @pytest.mark.parametrize("buffers", [2, 3])

@@ -391,3 +391,12 @@ def test_the_best_interval_is_where_the_exact_goodput_is_largest(
     assert _exact(machine).goodput >= _exact(replace(machine, interval=_optimum(machine))).goodput * (
         1 - 1e-9
     )
+
+
+def test_metas_ratio_of_effective_training_time_is_the_first_order_without_the_stall() -> None:
+    inputs = {"restart_seconds": 600.0, "interval_seconds": 3600.0}
+    ratio = goodput.effective_training_time_ratio(nodes=2048, failures_per_node_day=0.0065, **inputs)
+    # 13.312 failures a day, each 10 min and half an hour.
+    assert ratio == pytest.approx(1 - 13.312 * 2400 / 86400, rel=1e-14)
+    first = goodput.first_order_waste(blocking_seconds=0.0, mtbf_seconds=86400 / 13.312, **inputs)
+    assert ratio == pytest.approx(1 - first.waste, rel=1e-14)

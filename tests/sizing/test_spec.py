@@ -14,6 +14,7 @@ from tests.sizing.scenarios import Body, article, bodies
 
 PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
 SPARES = {**PARTS, "load_seconds": 5, "reschedule_without_spares_seconds": 9}
+GPU = {"component": "gpu", "per_node": 8, "mtbf_hours": 50_000}
 OBSERVED = {"observed_failures": 419, "observed_hours": 1296, "observed_gpus": 16384}
 
 
@@ -100,7 +101,44 @@ CONTRADICTIONS = [
             ("#/failures/mtbf_hours", "missing"),
         ],
     ),
-    ({"failures": {**OBSERVED, "observed_failures": 0}}, [("#/failures/observed_failures", "no_failures")]),
+    (
+        {"failures": {"per_1000_node_days": 6.5, "components": [GPU]}},
+        [("#/failures/components", "contradiction"), ("#/failures/per_1000_node_days", "contradiction")],
+    ),
+    (
+        {"failures": {"components": [GPU, {**GPU, "component": "nic"}, GPU]}},
+        [("#/failures/components/2/component", "duplicate")],
+    ),
+    (
+        {"failures": {"components": [GPU, {"component": "NIC 1", "per_node": 0, "mtbf_hours": 1e11}]}},
+        [
+            ("#/failures/components/1/component", "string_pattern_mismatch"),
+            ("#/failures/components/1/per_node", "greater_than_equal"),
+            ("#/failures/components/1/mtbf_hours", "less_than_equal"),
+        ],
+    ),
+    (
+        {"failures": {"components": [{"component": "gpu"}]}},
+        [("#/failures/components/0/per_node", "missing"), ("#/failures/components/0/mtbf_hours", "missing")],
+    ),
+    ({"failures": {"components": []}}, [("#/failures/components", "too_short")]),
+    (
+        {"failures": {"preset": "llama-3-405b", "counts": "All."}},
+        [("#/failures/counts", "contradiction")],
+    ),
+    ({"failures": {**OBSERVED, "counts": ""}}, [("#/failures/counts", "string_too_short")]),
+    ({"failures": {**OBSERVED, "counts": "a\nb"}}, [("#/failures/counts", "string_pattern_mismatch")]),
+    (
+        {"failures": {"mtbf_hours": 3, "observed_planned": 4}},
+        [
+            ("#/failures/observed_planned", "contradiction"),
+            ("#/failures/mtbf_hours", "contradiction"),
+            ("#/failures/observed_failures", "missing"),
+        ],
+    ),
+    ({"failures": {"observed_planned": 4}}, [("#/failures/observed_failures", "missing")]),
+    ({"storage": {"preset": "nobody"}}, [("#/storage/preset", "unknown_preset")]),
+    ({"storage": {"preset": "deepseek-3fs", "usable_tb": 5}}, [("#/storage/preset", "nothing_sustained")]),
     (
         {"restart": {"seconds": 600, "detect_seconds": 5, "load_seconds": 5}},
         [("#/restart/detect_seconds", "contradiction"), ("#/restart/load_seconds", "contradiction")],
@@ -228,11 +266,14 @@ BOUNDS: list[tuple[str, str, float, float]] = [
     ("shards", "files_per_writer", 1, 10**5),
     ("shards", "largest_shard_bytes", 1, 10**16),
     ("shards", "skew", 1, 1e7),
-    ("failures", "observed_failures", 1, 10**9),
+    ("failures", "observed_failures", 0, 10**9),
+    ("failures", "observed_planned", 0, 10**9),
     ("failures", "observed_hours", 1e-3, 1e8),
     ("failures", "observed_gpus", 1, 10**8),
     ("failures", "mtbf_hours", 1e-4, 1e10),
     ("failures", "mtbf_gpus", 1, 10**8),
+    ("failures", "per_1000_node_days", 1e-9, 1e9),
+    ("failures", "early_life_factor", 1, 1000),
     *(("restart", name, 0, 1e7) for name in ("seconds", "load_seconds", *PARTS)),
     ("restart", "reschedule_without_spares_seconds", 0, 1e7),
     ("restart", "spares_exhausted_fraction", 0, 1),
@@ -266,7 +307,7 @@ BOUNDS: list[tuple[str, str, float, float]] = [
 ]
 WHOLE = {
     "parameters", "extra_bytes", "gpus", "gpus_per_node", "host_memory_bytes_per_node", "writers",
-    "files_per_writer", "largest_shard_bytes", "observed_failures", "observed_gpus", "mtbf_gpus",
+    "files_per_writer", "largest_shard_bytes", "observed_failures", "observed_planned", "observed_gpus", "mtbf_gpus",
     "staging_buffers", "hot_copies", "cold_copies", "spare_nodes", "staging_budget_bytes_per_node",
 }  # fmt: skip
 
@@ -278,6 +319,7 @@ def _body(block: str, field: str, value: object) -> Body:
         ("cluster", ""): gpus,
         ("failures", "observed"): OBSERVED,
         ("failures", "mtbf"): {"mtbf_hours": 3},
+        ("failures", "early"): {"mtbf_hours": 3},
         ("restore", ""): {"target_seconds": 5},
         ("save", "headroom"): {"mode": "async", "blocking_seconds": 5},
         ("save", "step"): {"mode": "sync", "blocking_seconds": 5},
@@ -319,8 +361,6 @@ def test_a_number_is_taken_at_its_bounds_and_refused_beyond(
         below, above = low - 1, high + 1
     else:
         below, above = (low - 1e-9 if low == 0 else math.nextafter(low, -1)), math.nextafter(high, math.inf)
-    if field == "observed_failures":
-        below = -1  # none at all is refused in other words
     assert _faults(_body(block, field, below)) == [(f"#/{block}/{field}", "greater_than_equal")]
     assert _faults(_body(block, field, above)) == [(f"#/{block}/{field}", "less_than_equal")]
 
@@ -337,6 +377,29 @@ def test_what_is_no_finite_number_is_refused_where_it_stands(
         assert _faults(_body(block, field, 1.5)) == [(f"#/{block}/{field}", "int_type")]
         read: Any = ScenarioSpec.model_validate_json(json.dumps(_body(block, field, float(high))))
         assert type(getattr(getattr(read, block), field)) is int
+
+
+@pytest.mark.parametrize(("field", "low", "high"), [("per_node", 1e-4, 1e5), ("mtbf_hours", 1e-4, 1e10)])
+def test_a_number_of_a_component_is_taken_at_its_bounds_and_refused_beyond(
+    field: str, low: float, high: float
+) -> None:
+    def body(value: float) -> Body:
+        return article(failures={"components": [{**GPU, field: value}]})
+
+    for value in (low, high):
+        components = ScenarioSpec.model_validate(body(value)).failures.components
+        assert components is not None
+        assert getattr(components[0], field) == value
+    pointer = f"#/failures/components/0/{field}"
+    assert _faults(body(math.nextafter(low, -1))) == [(pointer, "greater_than_equal")]
+    assert _faults(body(math.nextafter(high, math.inf))) == [(pointer, "less_than_equal")]
+
+
+def test_a_stated_figure_goes_before_that_of_a_storage_preset() -> None:
+    storage = {"preset": "llama-3-tectonic", "write_gb_per_second": 5}
+    system = ScenarioSpec.model_validate(article(storage=storage)).storage_system
+    assert system is not None
+    assert (system.write_gb_per_second, system.read_gb_per_second, system.usable_tb) == (5, 2000, None)
 
 
 def test_the_bounds_of_every_number_are_tested() -> None:

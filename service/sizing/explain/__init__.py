@@ -12,7 +12,12 @@ from service.sizing.explain.contents import (
     explain_trainer,
 )
 from service.sizing.explain.delivered import explain_delivered
-from service.sizing.explain.interruptions import explain_failures, explain_restart
+from service.sizing.explain.interruptions import (
+    explain_failures,
+    explain_planned,
+    explain_restart,
+    explain_uncertainty,
+)
 from service.sizing.explain.lines import EVEN, LAST_NODE_FULL, Facts, Lines
 from service.sizing.explain.outcome import explain_cost, explain_goodput
 from service.sizing.explain.saving import explain_blocking, explain_interval, explain_write
@@ -97,6 +102,8 @@ def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
         sizing.restart.seconds,
         sizing.write.durable_lag_seconds or 0.0,
     )
+    explain_uncertainty(lines, job)
+    explain_planned(lines, job)
     if sizing.cost is not None:
         explain_cost(lines, job, "#", sizing.cost, sizing.goodput, sizing.interval, sizing.blocking.seconds)
     explain_targets(lines, job)

@@ -14,6 +14,9 @@ EVEN = "All shards are equal: neither skew nor largest_shard_bytes was given."
 RATE_SCALES = "Failures grow with the GPU count, and strike at a constant rate."
 
 
+RATES_ADD_UP = "Any one component stops the whole job, independently of the others, and at a constant rate."
+
+
 LAST_NODE_FULL = "Every node holds the same share."
 
 

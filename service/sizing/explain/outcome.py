@@ -2,6 +2,7 @@
 
 from service.sizing import presets
 from service.sizing.explain.lines import EXPONENTIAL, Facts, Lines
+from service.sizing.failures import failures_per_node_day
 from service.sizing.sizing import Cost, Goodput, Interval
 
 
@@ -34,6 +35,19 @@ def explain_goodput(
     lines.add(f"{exact}/saving_fraction", f"{split}_saving", inputs, EXPONENTIAL)
     lines.add(f"{exact}/lost_work_fraction", f"{split}_lost_work", inputs, EXPONENTIAL)
     lines.add(f"{exact}/restarting_fraction", "exact_restarting", restart, EXPONENTIAL)
+    nodes = job.sizing.checkpoint.nodes
+    lines.add(
+        f"{at}/goodput/effective_training_time_ratio",
+        "effective_training_time_ratio",
+        {
+            "nodes": nodes,
+            "failures_per_node_day": failures_per_node_day(mtbf_seconds=job.mtbf_seconds, nodes=nodes),
+            "restart_seconds": restart_seconds,
+            "interval_seconds": interval.effective_seconds or interval.seconds,
+        },
+        "Saves stop nothing and are durable at once, nothing fails during a restart, and a failure strikes in the "
+        "middle of an interval, on average.",
+    )
     first = f"{at}/goodput/first_order"
     small = "Interval and restart are small beside the time between failures."
     lines.add(

@@ -1,5 +1,6 @@
 """How the interval, the stall and the rates that they ask for came about."""
 
+from service.sizing import presets, staging
 from service.sizing.explain.lines import CREATES_OVERLAP, EXPONENTIAL, LAST_NODE_FULL, Facts, Lines
 from service.sizing.sizing import Blocking, Interval
 from service.sizing.spec import DEFAULT_HEADROOM, IntervalRule
@@ -74,12 +75,7 @@ def explain_staging(
     lines.add(
         f"{at}/blocking/staging_stall_seconds",
         "overlapped_stall" if overlaps else "serial_stall",
-        {
-            "copy_seconds": save.copy_seconds if save.copy_seconds is not None else block.allowed_seconds,
-            "node_share_bytes": job.node_share_bytes,
-            "staging_budget_bytes": save.staging_budget_bytes_per_node,
-            "drain_gb_per_second": job.node_share_bytes / drain_seconds / GB,
-        },
+        _through_staging(job, block.allowed_seconds, drain_seconds),
         " ".join(filter(None, assumed)),
     )
     if block.budget_seconds is not None:
@@ -92,6 +88,45 @@ def explain_staging(
         )
     else:
         _explain_allowed(lines, job, f"{at}/blocking/seconds", interval_seconds)
+
+
+def _through_staging(job: Facts, allowed_seconds: float, drain_seconds: float) -> dict[str, float]:
+    """Return the inputs of a stall that goes through staging memory."""
+    save = job.spec.save
+    return {
+        "copy_seconds": save.copy_seconds if save.copy_seconds is not None else allowed_seconds,
+        "node_share_bytes": job.node_share_bytes,
+        "staging_budget_bytes": float(save.staging_budget_bytes_per_node or 0),
+        "drain_gb_per_second": job.node_share_bytes / drain_seconds / GB,
+    }
+
+
+def _allowed_seconds(job: Facts, interval_seconds: float) -> float:
+    save = job.spec.save
+    if save.blocking_seconds is not None:
+        return save.blocking_seconds
+    return (save.overhead_fraction or 0.0) * interval_seconds
+
+
+def explain_stall_in_force(
+    lines: Lines, job: Facts, pointer: str, interval_seconds: float, drain_seconds: float
+) -> None:
+    """Explain the stall of a save through staging memory in one line."""
+    allowed_seconds = _allowed_seconds(job, interval_seconds)
+    lines.add(
+        pointer,
+        "overlapped_stall_in_force" if job.spec.save.drain_overlaps_copy else "serial_stall_in_force",
+        {"allowed_seconds": allowed_seconds, **_through_staging(job, allowed_seconds, drain_seconds)},
+    )
+
+
+def staged_lag(job: Facts, interval_seconds: float, drain_seconds: float) -> float:
+    """Return the durable lag of a save through staging memory, for the lines that need it. [s]"""
+    inputs = _through_staging(job, _allowed_seconds(job, interval_seconds), drain_seconds)
+    share = {name: inputs[name] for name in ("node_share_bytes", "drain_gb_per_second")}
+    if job.spec.save.drain_overlaps_copy:
+        return staging.overlapped_lag(**share, staging_stall_seconds=staging.overlapped_stall(**inputs))
+    return staging.serial_lag(**share, staging_budget_bytes=inputs["staging_budget_bytes"])
 
 
 def explain_staged_lag(lines: Lines, job: Facts, pointer: str, block: Blocking, drain_seconds: float) -> None:
@@ -198,7 +233,7 @@ def explain_write(lines: Lines, job: Facts) -> None:
     lines.add(
         "#/write/per_node_gb_per_second",
         "share",
-        {**required, "holders": sizing.checkpoint.nodes},
+        {**required, "holders": min(sizing.checkpoint.nodes, sizing.checkpoint.writers)},
         LAST_NODE_FULL,
     )
     lines.add(
@@ -220,11 +255,16 @@ def explain_write(lines: Lines, job: Facts) -> None:
 
 def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -> None:
     """Explain a transfer's time on the given storage system."""
-    storage, block = job.spec.storage, job.sizing.checkpoint
+    storage, block = job.spec.storage_system, job.sizing.checkpoint
     if storage is None:
         return
     amplification = job.spec.read_amplification if reading else 1.0
     creates = storage.file_creates_per_second if not reading else None
+    assumption, source = "The system holds its stated figures." if reading else CREATES_OVERLAP, None
+    figure = "read_gb_per_second" if reading else "write_gb_per_second"
+    if storage.preset is not None and getattr(job.spec.storage, figure) is None:
+        preset = presets.storage_systems()[storage.preset]
+        assumption, source = f"{assumption} {preset.note}.", preset.source
     lines.add(
         pointer,
         "transfer_time",
@@ -236,5 +276,6 @@ def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -
             "files": block.files if creates is not None else None,
             "file_creates_per_second": creates,
         },
-        "The system holds its stated figures." if reading else CREATES_OVERLAP,
+        assumption,
+        source,
     )

@@ -1,4 +1,4 @@
-"""Named models, GPUs and failure records, each with the source of its figures.
+"""Named models, GPUs, failure records and storage systems, and measured times; each with the source of its figures.
 
 The data lie beside this module as JSON, read once at their first use.
 """
@@ -42,6 +42,8 @@ class FailureRecord(Outgoing):
     name: str
     title: str
     observed_failures: int | Absent = None
+    observed_planned: int | Absent = None
+    """Planned interruptions in the same time; they are not among the failures."""
     observed_hours: float | Absent = None
     observed_gpus: int | Absent = None
     mtbf_hours: float | Absent = None
@@ -50,6 +52,50 @@ class FailureRecord(Outgoing):
     """What is counted as a failure."""
     source: str
     """Where the record was published."""
+
+
+class SaveLoadTimes(Outgoing):
+    """How long the saves and loads of a real job took, as published."""
+
+    name: str
+    title: str
+    model: str
+    """What was trained."""
+    gpus: int | Absent = None
+    """On how many GPUs; absent where the source does not say."""
+    blocking_seconds: float | Absent = None
+    """How long training stopped for one save. [s]"""
+    save_seconds: float | Absent = None
+    """From the start of a save until it was durable. [s]"""
+    load_seconds: float | Absent = None
+    """How long a load took. [s]"""
+    note: str
+    """What the times hold for, and what the source leaves open."""
+    source: str
+    """Where they were published."""
+
+
+class StorageSystem(Outgoing):
+    """A storage system as published. A peak is not sustained: only sustained figures feed a spec that names it."""
+
+    name: str
+    title: str
+    write_gb_per_second: float | Absent = None
+    """Sustained aggregate write. [10^9 B/s]"""
+    read_gb_per_second: float | Absent = None
+    """Sustained aggregate read. [10^9 B/s]"""
+    peak_write_gb_per_second: float | Absent = None
+    """Most that was reached or is stated as a peak; never sized with. [10^9 B/s]"""
+    peak_read_gb_per_second: float | Absent = None
+    """Likewise for reads. [10^9 B/s]"""
+    capacity_tb: float | Absent = None
+    """Space as published, which need not be what is usable; never sized with. [10^12 B]"""
+    servers: int | Absent = None
+    """Storage servers."""
+    note: str
+    """What the figures hold for, and what the source leaves open."""
+    source: str
+    """Where they were published."""
 
 
 def _rows(file_name: str) -> list[dict[str, object]]:
@@ -74,4 +120,18 @@ def failure_records() -> dict[str, FailureRecord]:
     """Return the failure records by name."""
     return {
         record.name: record for record in map(FailureRecord.model_validate, _rows("failure_records.json"))
+    }
+
+
+@cache
+def save_load_times() -> dict[str, SaveLoadTimes]:
+    """Return the measured times by name."""
+    return {times.name: times for times in map(SaveLoadTimes.model_validate, _rows("save_load_times.json"))}
+
+
+@cache
+def storage_systems() -> dict[str, StorageSystem]:
+    """Return the storage systems by name."""
+    return {
+        system.name: system for system in map(StorageSystem.model_validate, _rows("storage_systems.json"))
     }

@@ -5,7 +5,7 @@ contradicts itself; `ScenarioSpec` refuses what needs two blocks to see.
 """
 
 from service.sizing.spec.cluster import ClusterSpec, ShardsSpec
-from service.sizing.spec.failures import FailuresSpec
+from service.sizing.spec.failures import FailingComponent, FailuresSpec
 from service.sizing.spec.model import ModelSpec
 from service.sizing.spec.restart import RestartSpec, RestoreSpec
 from service.sizing.spec.save import DEFAULT_HEADROOM, IntervalRule, IntervalSpec, SaveMode, SaveSpec
@@ -15,6 +15,7 @@ from service.sizing.spec.storage import PricesSpec, RetentionSpec, StorageSpec
 __all__ = [
     "DEFAULT_HEADROOM",
     "ClusterSpec",
+    "FailingComponent",
     "FailuresSpec",
     "IntervalRule",
     "IntervalSpec",

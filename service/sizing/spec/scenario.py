@@ -97,7 +97,7 @@ class ScenarioSpec(Incoming):
     @property
     def storage_times_a_save(self) -> bool:
         """Whether the storage block has a limit that times a save."""
-        storage = self.storage
+        storage = self.storage_system
         return storage is not None and any(
             limit is not None
             for limit in (
@@ -110,7 +110,7 @@ class ScenarioSpec(Incoming):
     @property
     def storage_times_a_load(self) -> bool:
         """Whether the storage block has a limit that times a load."""
-        storage = self.storage
+        storage = self.storage_system
         return storage is not None and any(
             limit is not None for limit in (storage.read_gb_per_second, storage.node_gb_per_second)
         )
@@ -119,6 +119,11 @@ class ScenarioSpec(Incoming):
     def read_amplification(self) -> float:
         """Bytes that all ranks read at a restart over the checkpoint's bytes."""
         return self.restore.read_amplification if self.restore is not None else 1.0
+
+    @property
+    def storage_system(self) -> StorageSpec | None:
+        """The storage block, with the figures of its preset."""
+        return self.storage.with_preset if self.storage is not None else None
 
     @property
     def parameters(self) -> int:

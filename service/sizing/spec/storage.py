@@ -1,11 +1,13 @@
 """What is kept, on which storage system, and at which prices."""
 
+from collections.abc import Iterable
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
 from service.errors import Fault
-from service.sizing.spec.fields import refuse
+from service.sizing import presets
+from service.sizing.spec.fields import PresetName, refuse
 from service.wire import WHOLE, Absent, Incoming
 
 
@@ -25,6 +27,8 @@ class RetentionSpec(Incoming):
 class StorageSpec(Incoming):
     """A storage system as it is, for what it delivers. Each figure is optional; what it limits is then left out."""
 
+    preset: PresetName | Absent = None
+    """A system of `GET /v1/presets/storage-systems`: its sustained figures, where none is given here."""
     write_gb_per_second: (
         Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=1e9)] | Absent
     ) = None
@@ -52,7 +56,45 @@ class StorageSpec(Incoming):
     def _check(self) -> Self:
         if not self.model_fields_set:
             refuse([Fault("", "missing", "Give at least one of " + ", ".join(type(self).model_fields) + ".")])
+        if self.preset is not None:
+            refuse(_unusable(self.preset))
         return self
+
+    @property
+    def with_preset(self) -> "StorageSpec":
+        """The system with the sustained figures of its preset where none is given."""
+        if self.preset is None:
+            return self
+        return self.model_copy(
+            update={
+                name: figure
+                for name, figure in _sustained(self.preset).items()
+                if getattr(self, name) is None
+            }
+        )
+
+
+def _sustained(preset: str) -> dict[str, float]:
+    system = presets.storage_systems()[preset]
+    figures = {
+        "write_gb_per_second": system.write_gb_per_second,
+        "read_gb_per_second": system.read_gb_per_second,
+    }
+    return {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def _unusable(preset: str) -> Iterable[Fault]:
+    known = presets.storage_systems()
+    usable = ", ".join(name for name in known if _sustained(name))
+    if preset not in known:
+        yield Fault("/preset", "unknown_preset", f"The storage systems with sustained figures are {usable}.")
+    elif not _sustained(preset):
+        yield Fault(
+            "/preset",
+            "nothing_sustained",
+            f"Of {preset} only a peak is published, and a peak is not sustained: give figures of your own, or one "
+            f"of {usable}.",
+        )
 
 
 Price = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0, le=1e6)]
