@@ -96,6 +96,7 @@ class Outcome:
         figures: What was read from it, in one line.
         standing: What the run can prove, by its doubts.
         doubts: Each doubt: its code and its sentence.
+        notice: Where these bytes were stored before under other tags: that they keep those.
         reason: Why it was refused: the problem's detail, and the first error where that says more.
     """
 
@@ -105,6 +106,7 @@ class Outcome:
     figures: str = ""
     standing: str = ""
     doubts: list[tuple[str, str]] = field(default_factory=list)
+    notice: str | None = None
     reason: str = ""
 
     def text(self) -> str:
@@ -112,6 +114,7 @@ class Outcome:
         if self.fate is Fate.REFUSED:
             return f"{self.file}: refused: {self.reason}"
         lines = [f"{self.file}: {self.fate} as run {self.run_id}: {self.figures}; {self.standing}"]
+        lines += [f"  {self.notice}"] if self.notice is not None else []
         lines += [f"  {code}: {message}" for code, message in self.doubts]
         return "\n".join(lines)
 
@@ -330,6 +333,7 @@ def _stored(file: Path, answer: httpx.Response) -> Outcome:
         figures=figures(run),
         standing=standing([str(doubt.get("code")) for doubt in doubts]),
         doubts=[(str(doubt.get("code")), str(doubt.get("message"))) for doubt in doubts],
+        notice=str(run["notice"]) if "notice" in run else None,
     )
 
 

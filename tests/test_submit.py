@@ -152,6 +152,7 @@ def test_the_same_file_again_is_already_there(service: InProcess) -> None:
     first = sends.submit(SAVES, scenario_id=scenario_id, tags=Tags())
     again = sends.submit(SAVES, scenario_id=scenario_id, tags=Tags())
     assert (again.fate, again.run_id) == (Fate.ALREADY_STORED, first.run_id)
+    assert again.notice is None
 
 
 def test_what_is_said_of_a_file_goes_along(service: InProcess) -> None:

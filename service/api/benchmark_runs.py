@@ -53,6 +53,15 @@ StorageLabel = Annotated[
         description="Which storage was measured.",
     ),
 ]
+ChosenLabel = Annotated[
+    str | None,
+    Query(
+        max_length=128,
+        pattern=LABEL_PATTERN.replace("+", "*"),
+        description="Only runs of this storage; empty for the runs without a label.",
+    ),
+]
+"""Which runs are read: None stands for the caller's having said nothing, an empty one for runs without a label."""
 Conditions = Annotated[
     list[Condition] | None, Query(description="The state of the storage meanwhile; may be repeated.")
 ]
@@ -70,6 +79,13 @@ Nodes = Annotated[
     Query(ge=1, le=10_000_000, description="How many nodes took part, where the file does not say."),
     DIGITS,
 ]
+
+
+class BenchmarkRunReceipt(BenchmarkRun):
+    """A run as it was stored, and what the poster has to know about that."""
+
+    notice: str | Absent = None
+    """Where the same bytes were stored before with other tags: which were kept, and which were not taken."""
 
 
 class BenchmarkRunPage(Outgoing):
@@ -100,8 +116,9 @@ UPLOAD_BODY: dict[str, Any] = {
     response_model_exclude_none=True,
     responses={
         200: {
-            "model": BenchmarkRun,
-            "description": "The same bytes are stored already: the run as it was first stored.",
+            "model": BenchmarkRunReceipt,
+            "description": "The same bytes are stored already: the run as it was first stored, with a `notice` where "
+            "it carries other tags than were given now.",
         },
         **describes(404, 406, 409, 413, 415, 422, 503),
     },
@@ -118,8 +135,12 @@ async def create_benchmark_run(
     note: Note = None,
     ran_at: RanAt = None,
     nodes: Nodes = None,
-) -> BenchmarkRun:
-    """Post what a benchmark wrote, as it is. It is read, judged for doubts, and kept with its original bytes."""
+) -> BenchmarkRunReceipt:
+    """Post what a benchmark wrote, as it is. It is read, judged for doubts, and kept with its original bytes.
+
+    The same bytes again are the same run, with the tags that it has: `notice` says so where others were given. To
+    change a tag, delete the run and post it anew.
+    """
     received_at = now()
     if ran_at is not None and ran_at > received_at + CLOCK_TOLERANCE:
         fault = Fault("ran_at", "in_the_future", "A run that has taken place has a time that has passed.")
@@ -135,11 +156,34 @@ async def create_benchmark_run(
         "note": note,
         "ran_at": ran_at,
     }
+    given = dict(tags)
     run, created = await run_in_threadpool(_receive, database, scenario_id, body, received_at, tags, nodes)
     response.status_code = 201 if created else 200
     response.headers["Location"] = f"/v1/benchmark-runs/{run.id}"
     response.headers["ETag"] = entity_tag(run.sha256)
-    return run
+    notice = None if created else _notice(run, given, nodes)
+    # Constructed: the run was read and checked, and may hold thousands of measurements.
+    return BenchmarkRunReceipt.model_construct(**dict(run), notice=notice)
+
+
+def _notice(run: BenchmarkRun, given: dict[str, Any], nodes: int | None) -> str | None:
+    """Return what was asked for of a run that is stored already and is otherwise, if anything was."""
+    others = [
+        name
+        for name, value in given.items()
+        if value not in (None, [])
+        and (set(value) != set(run.conditions) if name == "conditions" else value != getattr(run, name))
+    ]
+    parts = run.operations or run.measurements or ()
+    if nodes is not None and any(part.nodes != nodes for part in parts):
+        others.append("nodes")
+    if not others:
+        return None
+    kept = f"the label {run.storage_label}" if run.storage_label is not None else "no label"
+    return (
+        f"These bytes are stored already, as run {run.id} with {kept}; it keeps its tags, and what was given now for "
+        f"{', '.join(others)} was not taken. To change them, delete the run and post it again."
+    )
 
 
 def _require_scenario(database: Database, scenario_id: UUID) -> None:
@@ -213,7 +257,7 @@ def list_benchmark_runs(
     request: Request,
     response: Response,
     database: UseDatabase,
-    storage_label: StorageLabel = None,
+    storage_label: ChosenLabel = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> BenchmarkRunPage:
@@ -221,7 +265,12 @@ def list_benchmark_runs(
     after = read_position(request, cursor)
     with database.read() as transaction:
         page = benchmark_runs.list_page(
-            transaction, scenario_id=scenario_id, limit=limit, after=after, storage_label=storage_label
+            transaction,
+            scenario_id=scenario_id,
+            limit=limit,
+            after=after,
+            storage_label=storage_label or None,
+            unlabelled=storage_label == "",
         )
     if page.next_after is None:
         return BenchmarkRunPage(items=page.items)

@@ -1,5 +1,6 @@
 """Which runs a report is made from: the parameters that choose them, and the runs that they choose."""
 
+from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
@@ -92,29 +93,22 @@ def gather(
     Args:
         transaction: What it happens in.
         scenario_id: Whose runs.
-        storage_label: Which storage; None for that of the newest of the chosen runs.
+        storage_label: Which storage; empty for the runs without a label, None for that of the newest of the chosen.
         choice: Which runs.
 
     Raises:
         Refused: A run was named that the scenario has not, or that is of another storage or time.
     """
     if choice.run_ids is None:
-        if storage_label is None:
-            storage_label = newest_label(transaction, scenario_id=scenario_id, choice=choice)
-        return storage_label, chosen_runs(
-            transaction, scenario_id=scenario_id, storage_label=storage_label, choice=choice
+        label = (
+            newest_label(transaction, scenario_id=scenario_id, choice=choice)
+            if storage_label is None
+            else storage_label or None
         )
-    period = _period(choice)
-    found = benchmark_runs.named(transaction, scenario_id=scenario_id, ids=choice.run_ids, period=period)
-    known = {run.id for run in found}
-    where = "" if period == benchmark_runs.ALWAYS else " in that time"
+        return label, chosen_runs(transaction, scenario_id=scenario_id, storage_label=label, choice=choice)
+    found = _named(transaction, scenario_id=scenario_id, ids=choice.run_ids, choice=choice)
+    label = newest_label_of(found) if storage_label is None else storage_label or None
     faults = [
-        Fault("runs", "unknown_run", f"The scenario has no run {run_id}{where}.")
-        for run_id in choice.run_ids
-        if run_id not in known
-    ]
-    label = storage_label if storage_label is not None else newest_label_of(found)
-    faults += [
         Fault(
             "runs",
             "other_storage",
@@ -129,9 +123,38 @@ def gather(
     return label, found
 
 
+def gather_all(transaction: Connection, *, scenario_id: UUID, choice: EvidenceChoice) -> list[BenchmarkRun]:
+    """Return the runs that were chosen, of whatever storage.
+
+    Raises:
+        Refused: A run was named that the scenario has not, or not in that time.
+    """
+    if choice.run_ids is not None:
+        return _named(transaction, scenario_id=scenario_id, ids=choice.run_ids, choice=choice)
+    return benchmark_runs.of_every_storage(transaction, scenario_id=scenario_id, period=period_of(choice))
+
+
+def _named(
+    transaction: Connection, *, scenario_id: UUID, ids: Sequence[UUID], choice: EvidenceChoice
+) -> list[BenchmarkRun]:
+    """Return the runs that were named; raise Refused where the scenario has not all of them in the chosen time."""
+    period = period_of(choice)
+    found = benchmark_runs.named(transaction, scenario_id=scenario_id, ids=ids, period=period)
+    known = {run.id for run in found}
+    where = "" if period == benchmark_runs.ALWAYS else " in that time"
+    faults = [
+        Fault("runs", "unknown_run", f"The scenario has no run {run_id}{where}.")
+        for run_id in ids
+        if run_id not in known
+    ]
+    if faults:
+        raise Refused("invalid-request", summary(faults), *faults[:MAX_ERRORS])
+    return found
+
+
 def newest_label(transaction: Connection, *, scenario_id: UUID, choice: EvidenceChoice) -> str | None:
     """Return the storage label of the newest run in the chosen time, if there is one and it has one."""
-    return benchmark_runs.newest_label(transaction, scenario_id=scenario_id, period=_period(choice))
+    return benchmark_runs.newest_label(transaction, scenario_id=scenario_id, period=period_of(choice))
 
 
 def chosen_runs(
@@ -139,11 +162,12 @@ def chosen_runs(
 ) -> list[BenchmarkRun]:
     """Return the runs on a storage in the chosen time; None stands for those without a label."""
     return benchmark_runs.for_judgement(
-        transaction, scenario_id=scenario_id, storage_label=storage_label, period=_period(choice)
+        transaction, scenario_id=scenario_id, storage_label=storage_label, period=period_of(choice)
     )
 
 
-def _period(choice: EvidenceChoice) -> Period:
+def period_of(choice: EvidenceChoice) -> Period:
+    """Return the time that was chosen."""
     return Period(choice.ran_from, choice.ran_before)
 
 

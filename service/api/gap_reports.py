@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query, Response
 from pydantic import AwareDatetime, BeforeValidator, StringConstraints
 
-from service.api.benchmark_runs import LABEL_PATTERN, StorageLabel, instant
+from service.api.benchmark_runs import LABEL_PATTERN, ChosenLabel, instant
 from service.api.bodies import StrictRoute, preferred
 from service.api.dependencies import ScenarioId, UseDatabase, UseSettings, now
 from service.api.evidence import UseChoice, UseChoiceOfAll, chosen_runs, gather, newest_label
@@ -46,8 +46,11 @@ ALONE = {
 }
 
 TwoLabels = Annotated[
-    list[Annotated[str, StringConstraints(min_length=1, max_length=128, pattern=LABEL_PATTERN)]] | None,
-    Query(max_length=2, description="The storages that are compared: the first, and the second."),
+    list[Annotated[str, StringConstraints(max_length=128, pattern=LABEL_PATTERN.replace("+", "*"))]] | None,
+    Query(
+        max_length=2,
+        description="The storages that are compared: the first, and the second; empty for the runs without a label.",
+    ),
 ]
 SplitAt = Annotated[
     AwareDatetime | None,
@@ -67,13 +70,13 @@ def get_gap_report(
     settings: UseSettings,
     response: Response,
     choice: UseChoice,
-    storage_label: StorageLabel = None,
+    storage_label: ChosenLabel = None,
     accept: Accept = None,
 ) -> GapReport:
     """Hold what was measured against every target, and say what the difference costs.
 
-    The report is about one storage label; without `storage_label` that of the newest run. `storages` lists
-    the others, whose runs are left out of it. As Markdown, as CSV
+    The report is about one storage label; without `storage_label` that of the newest run, and with an empty one the
+    runs that have none. `storages` lists the others, whose runs are left out of it. As Markdown, as CSV
     with a row for each target, or as a page to print where Accept prefers that.
     """
     with database.read() as transaction:
@@ -112,9 +115,13 @@ def get_gap_report_comparison(
         scenario = scenarios.get(transaction, id=scenario_id)
         _check_sides(labels, split_at)
         if split_at is None:
-            sides: list[tuple[str | None, EvidenceChoice]] = [(label, choice) for label in labels]
+            sides: list[tuple[str | None, EvidenceChoice]] = [(label or None, choice) for label in labels]
         else:
-            label = labels[0] if labels else newest_label(transaction, scenario_id=scenario_id, choice=choice)
+            label = (
+                labels[0] or None
+                if labels
+                else newest_label(transaction, scenario_id=scenario_id, choice=choice)
+            )
             sides = [(label, each) for each in _split(choice, split_at)]
         runs = [
             chosen_runs(transaction, scenario_id=scenario_id, storage_label=label, choice=each)
@@ -124,8 +131,12 @@ def get_gap_report_comparison(
         _judged(scenario, label, of_side, each, settings)
         for (label, each), of_side in zip(sides, runs, strict=True)
     )
-    names = ("before", "after") if split_at is not None else (f"on {labels[0]}", f"on {labels[1]}")
+    names = ("before", "after") if split_at is not None else (_on(labels[0]), _on(labels[1]))
     return compare(first=first, second=second, names=names, split_at=split_at)
+
+
+def _on(label: str) -> str:
+    return f"on {label}" if label else "without a label"
 
 
 def _judged(

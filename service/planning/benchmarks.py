@@ -1,12 +1,13 @@
 """The tests that a script runs: IOR writing, reading, writing under a read load, and mdtest."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from service.parsers.measurement import CACHE_MULTIPLE
 from service.parsers.run import Condition
 from service.planning import amounts, commands
-from service.planning.case import REPETITIONS, STRIPE_COUNT, Case, proofs
+from service.planning.case import REPETITIONS, Case, proofs, write_proofs
 from service.planning.commands import Blocks, Ranks
 from service.planning.planned import PlannedTest, ReadTrust, TestId
 from service.sizing.sizing import TargetId
@@ -52,7 +53,7 @@ def ior_write(case: Case) -> PlannedTest:
         **_shape(case.ranks, case.blocks),
         file_per_process=True,
         fsync=True,
-        stripe_count=STRIPE_COUNT,
+        stripe_count=case.stripe_count,
         commands=[
             case.site.command(
                 "Write, with fsync inside the time, and keep the files for the read.",
@@ -70,9 +71,8 @@ def ior_write(case: Case) -> PlannedTest:
         expected_seconds=case.write_seconds(written),
         bytes_written=written,
         peak_bytes=written,
-        proofs=proofs(
+        proofs=write_proofs(
             case,
-            case.ranks.nodes,
             case.targets(
                 TargetId.WRITE_BANDWIDTH, TargetId.NODE_WRITE_BANDWIDTH, TargetId.SLOWEST_WRITER_SECONDS
             ),
@@ -87,44 +87,52 @@ def ior_write(case: Case) -> PlannedTest:
 def ior_read(case: Case) -> PlannedTest:
     """Return the read of what was written, or of more where the memory of the nodes asks for it and allows it."""
     result = "ior-read.json"
+    reader = _reader(case)
     trust = _read_trust(case)
-    blocks = _read_blocks(case) if trust.trusted else None
+    grown = _read_blocks(case) if trust.trusted else None
+    blocks = grown or reader.blocks
+    # What was written for more memory than there is need not be written anew for each repetition.
+    own_repetitions = 1 if grown else REPETITIONS
+    has_own = grown is not None or reader is not case
     launcher, site = case.site.launcher, case.site
     read = commands.ior_read(
         launcher,
-        case.ranks,
-        blocks or case.blocks,
-        file=f"{TestId.IOR_READ if blocks else TestId.IOR_WRITE}/data",
+        reader.ranks,
+        blocks,
+        file=f"{TestId.IOR_READ if has_own else TestId.IOR_WRITE}/data",
         repetitions=REPETITIONS,
         result=result,
-        many_files=blocks is None,
+        many_files=grown is None,
     )
     steps = [site.command("Read back what another node wrote.", read)]
-    if blocks is not None:
+    if has_own:
         own = commands.ior_write(
             launcher,
-            case.ranks,
+            reader.ranks,
             blocks,
             file=f"{TestId.IOR_READ}/data",
-            repetitions=1,
+            repetitions=own_repetitions,
             result=None,
             keep=True,
         )
-        steps.insert(0, site.command("Write more than the nodes' memory holds three times.", own))
-    one_read = (blocks or case.blocks).rank_bytes * case.ranks.count
-    written = one_read if blocks is not None else 0
-    required = (
-        case.sizing.read.required_gb_per_second * case.share(case.ranks.nodes) if case.sizing.read else 1.0
-    )
+        purpose = (
+            "Write more than the nodes' memory holds three times."
+            if grown
+            else "Write a share for every rank of the job: at a restart all of them read, not only those that write."
+        )
+        steps.insert(0, site.command(purpose, own))
+    one_read = blocks.rank_bytes * reader.ranks.count
+    written = own_repetitions * one_read if has_own else 0
+    required = _required_read(reader)
     return PlannedTest(
         id=TestId.IOR_READ,
         title="IOR read",
         why="The restart: every rank reads at once what was saved, and no rank what its own node has in memory.",
         scripted=True,
-        **_shape(case.ranks, blocks or case.blocks),
+        **_shape(reader.ranks, blocks),
         file_per_process=True,
         reordered=True,
-        stripe_count=STRIPE_COUNT,
+        stripe_count=case.stripe_count,
         commands=steps,
         expected_seconds=REPETITIONS * one_read / GB / required + case.write_seconds(written),
         bytes_written=written,
@@ -132,7 +140,7 @@ def ior_read(case: Case) -> PlannedTest:
         read_trust=trust,
         proofs=proofs(
             case,
-            case.ranks.nodes,
+            reader.ranks.nodes,
             case.targets(TargetId.READ_BANDWIDTH, TargetId.NODE_READ_BANDWIDTH),
             flattered=not trust.trusted,
         ),
@@ -143,22 +151,38 @@ def ior_read(case: Case) -> PlannedTest:
     )
 
 
+def _reader(case: Case) -> Case:
+    """Return the case with the ranks and blocks of a restart: where fewer ranks save than load, those of the job."""
+    if case.writing_nodes == case.all_nodes:
+        return case
+    cluster = case.spec.cluster
+    share_bytes = -(-case.sizing.checkpoint.bytes // cluster.gpus)
+    ranks = Ranks(nodes=case.nodes, per_node=min(cluster.gpus_per_node, cluster.gpus))
+    return replace(case, ranks=ranks, blocks=blocks_for(share_bytes))
+
+
+def _required_read(reader: Case) -> float:
+    """Return the rate that the nodes of a read must reach. [GB/s]"""
+    read = reader.sizing.read
+    return read.required_gb_per_second * reader.share(reader.ranks.nodes) if read is not None else 1.0
+
+
 def _read_blocks(case: Case) -> Blocks | None:
     """Return blocks of so many segments that a read counts; None where one segment does, or too much is needed."""
+    reader = _reader(case)
     memory = case.spec.cluster.node_memory_bytes
-    node_bytes = case.blocks.block_bytes * case.ranks.per_node
-    if memory is None or case.ranks.nodes == 1 or case.sizing.read is None:
+    node_bytes = reader.blocks.block_bytes * reader.ranks.per_node
+    if memory is None or reader.ranks.nodes == 1 or case.sizing.read is None:
         return None
     if node_bytes >= CACHE_MULTIPLE * memory:
         return None
     blocks = Blocks(
-        case.blocks.block_bytes,
-        case.blocks.transfer_bytes,
+        reader.blocks.block_bytes,
+        reader.blocks.transfer_bytes,
         segments=-(-CACHE_MULTIPLE * memory // node_bytes),
     )
-    moved_bytes = blocks.rank_bytes * case.ranks.count
-    read = case.sizing.read.required_gb_per_second * case.share(case.ranks.nodes)
-    seconds = REPETITIONS * moved_bytes / GB / read + case.write_seconds(moved_bytes)
+    moved_bytes = blocks.rank_bytes * reader.ranks.count
+    seconds = REPETITIONS * moved_bytes / GB / _required_read(reader) + case.write_seconds(moved_bytes)
     usable_tb = case.spec.storage.usable_tb if case.spec.storage is not None else None
     usable_bytes = usable_tb * TB if usable_tb is not None else EXACT_INTEGER_MAX
     fits = moved_bytes + REPETITIONS * case.one_write_bytes <= usable_bytes
@@ -169,11 +193,12 @@ def _read_trust(case: Case) -> ReadTrust:
     memory = case.spec.cluster.node_memory_bytes
     needed = CACHE_MULTIPLE * memory if memory is not None else None
     grown = _read_blocks(case)
-    node_bytes = (grown or case.blocks).rank_bytes * case.ranks.per_node
+    reader = _reader(case)
+    node_bytes = (grown or reader.blocks).rank_bytes * reader.ranks.per_node
     enough = needed is None or node_bytes >= needed
-    trusted = enough and case.ranks.nodes > 1
+    trusted = enough and reader.ranks.nodes > 1
     cold = "a DCP load with a cold page cache shows it."
-    if case.ranks.nodes == 1:
+    if reader.ranks.nodes == 1:
         sentence = (
             "On one node nobody reads what another node wrote, so this read can show a miss and nothing else; "
             + cold
@@ -225,7 +250,7 @@ def ior_write_under_read_load(case: Case) -> PlannedTest:
         **_shape(case.ranks, case.blocks),
         file_per_process=True,
         fsync=True,
-        stripe_count=STRIPE_COUNT,
+        stripe_count=case.stripe_count,
         commands=[
             site.command(
                 "Write what the load reads.",
@@ -259,7 +284,7 @@ def ior_write_under_read_load(case: Case) -> PlannedTest:
         expected_seconds=case.write_seconds(written),
         bytes_written=written,
         peak_bytes=2 * case.one_write_bytes,
-        proofs=proofs(case, case.ranks.nodes, case.targets(TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD)),
+        proofs=write_proofs(case, case.targets(TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD)),
         conditions=[Condition.UNDER_READ_LOAD],
         result_file=result,
         post=case.post(result, [Condition.UNDER_READ_LOAD]),
@@ -288,7 +313,7 @@ def mdtest_create(case: Case) -> PlannedTest:
         repetitions=REPETITIONS,
         files_per_rank=files_per_rank,
         file_per_process=True,
-        stripe_count=STRIPE_COUNT,
+        stripe_count=case.stripe_count,
         commands=[
             case.site.command(
                 "Create and remove the files of a save.",
@@ -305,7 +330,7 @@ def mdtest_create(case: Case) -> PlannedTest:
         expected_seconds=2 * REPETITIONS * files_per_rank * case.ranks.count / target.value,
         bytes_written=0,
         peak_bytes=0,
-        proofs=proofs(case, case.ranks.nodes, [target]),
+        proofs=write_proofs(case, [target]),
         conditions=[],
         result_file=result,
         post=case.post(result),
@@ -336,8 +361,9 @@ def _load_notes(case: Case) -> Iterator[str]:
             f"Every rank writes the largest shard, {checkpoint.largest_shard_bytes / even:.3g} times the mean one, so "
             "this is harder than a save; to pass it is more than enough."
         )
-    if case.ranks.per_node * checkpoint.nodes > checkpoint.writers:
+    if case.ranks.per_node * case.writing_nodes > checkpoint.writers:
         yield (
-            f"{case.ranks.per_node} ranks on every node are more than the {checkpoint.writers:,} writers over "
-            f"{checkpoint.nodes:,} nodes, since all nodes get as many."
+            f"The {checkpoint.writers:,} writers do not divide by {case.writing_nodes:,} nodes. Here every node gets "
+            f"{case.ranks.per_node} ranks, on all of them {case.ranks.per_node * case.writing_nodes:,}: a little more "
+            "than a save."
         )

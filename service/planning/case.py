@@ -4,6 +4,7 @@ By the rules of the judgement rates are compared node by node on fewer nodes, ti
 load, a rate of creates as a whole, and the size of a checkpoint only on all nodes.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -18,7 +19,12 @@ from service.sizing.spec import SaveMode, ScenarioSpec
 from service.units import GB
 
 REPETITIONS = ENOUGH_REPETITIONS
-STRIPE_COUNT = 1
+OBJECT_GB_PER_SECOND = 1.0
+"""What one object of a file on Lustre is trusted to take; a guess on the safe side, for one on disks."""
+OBJECT_BYTES = 500 * GB
+"""More than this in one object fills one target of the storage before the others. [B]"""
+MOST_STRIPES = 2000
+"""Lustre gives a file no more objects."""
 
 LOADS = frozenset({TargetId.LOAD_SECONDS, TargetId.RESHARDED_LOAD_SECONDS})
 
@@ -44,6 +50,11 @@ class Case:
         return self.sizing.checkpoint.nodes
 
     @property
+    def writing_nodes(self) -> int:
+        """The nodes that write in a save: a scenario with fewer writers than nodes has one writer on each of them."""
+        return min(self.sizing.checkpoint.nodes, self.sizing.checkpoint.writers)
+
+    @property
     def is_async(self) -> bool:
         """Whether training goes on while a save is written."""
         return self.spec.save.mode is SaveMode.ASYNC
@@ -58,17 +69,39 @@ class Case:
         """What all ranks of IOR write in one repetition. [B]"""
         return self.blocks.block_bytes * self.ranks.count
 
-    def is_full(self, nodes: int) -> bool:
-        """Whether a run on so many nodes counts as one at full scale."""
-        return nodes >= self.low_fraction * self.all_nodes
+    @property
+    def stripe_count(self) -> int:
+        """Over how many objects a file is striped on Lustre: as few as its share of the rate and its size need."""
+        checkpoint = self.sizing.checkpoint
+        files = checkpoint.writers * self.spec.shards.files_per_writer
+        rate = self.sizing.write.required_gb_per_second / files
+        size = checkpoint.largest_shard_bytes / self.spec.shards.files_per_writer
+        return min(
+            MOST_STRIPES, max(math.ceil(rate / OBJECT_GB_PER_SECOND), math.ceil(size / OBJECT_BYTES), 1)
+        )
 
-    def share(self, nodes: int) -> float:
+    def is_full(self, nodes: int, *, writing: bool = False) -> bool:
+        """Whether a run on so many nodes counts as one at full scale; of a benchmark that writes, with all writers."""
+        return nodes >= self.low_fraction * self.nodes_of(writing=writing)
+
+    def nodes_of(self, *, writing: bool) -> int:
+        """Return the nodes that take part at full scale: in a benchmark that writes those that have writers."""
+        return self.writing_nodes if writing else self.all_nodes
+
+    def share(self, nodes: int, *, writing: bool = False) -> float:
         """Return the part of a cluster's rate that so many nodes must reach."""
-        return 1.0 if self.is_full(nodes) else nodes / self.all_nodes
+        if self.is_full(nodes, writing=writing):
+            return 1.0
+        return nodes / self.nodes_of(writing=writing)
+
+    @property
+    def write_share(self) -> float:
+        """The part of a cluster's write rate that the benchmark's nodes must reach."""
+        return self.share(self.ranks.nodes, writing=True)
 
     def write_seconds(self, moved_bytes: float) -> float:
         """Return how long so much takes at the write bandwidth that the benchmark's nodes must reach."""
-        return moved_bytes / GB / (self.sizing.write.required_gb_per_second * self.share(self.ranks.nodes))
+        return moved_bytes / GB / (self.sizing.write.required_gb_per_second * self.write_share)
 
     def targets(self, *ids: TargetId) -> list[Target]:
         """Return those of the targets that the scenario has, in its order."""
@@ -90,21 +123,26 @@ class Case:
 
 def proofs(case: Case, nodes: int, targets: Sequence[Target], *, flattered: bool = False) -> list[Proof]:
     """Return what a run on so many nodes must reach for each target; a flattered one can only show a miss."""
-    return [_proof(case, nodes, target, flattered=flattered) for target in targets]
+    return [_proof(case, nodes, target, writing=False, flattered=flattered) for target in targets]
 
 
-def _proof(case: Case, nodes: int, target: Target, *, flattered: bool) -> Proof:
+def write_proofs(case: Case, targets: Sequence[Target]) -> list[Proof]:
+    """Return what a benchmark must reach whose ranks stand for the writers of a save."""
+    return [_proof(case, case.ranks.nodes, target, writing=True) for target in targets]
+
+
+def _proof(case: Case, nodes: int, target: Target, *, writing: bool, flattered: bool = False) -> Proof:
     is_share = target.unit is TargetUnit.GB_PER_SECOND and target.scope is Scope.CLUSTER
-    value = target.value * (case.share(nodes) if is_share else 1.0)
+    value = target.value * (case.share(nodes, writing=writing) if is_share else 1.0)
     sentence = amounts.bound(target.comparison, value, target.unit)
     if is_share and value != target.value:
         sentence += (
-            f" on {nodes:,} nodes, their share of {amounts.of_unit(target.value, target.unit)} on "
-            f"{case.all_nodes:,}"
+            f" on {amounts.of_nodes(nodes)}, their share of {amounts.of_unit(target.value, target.unit)} on "
+            f"{case.nodes_of(writing=writing):,}"
         )
     elif target.scope is Scope.NODE:
         sentence += " from each node"
-    best = _best(case, nodes, target.id)
+    best = _best(case, nodes, target.id, writing=writing)
     return Proof(
         target_id=target.id,
         comparison=target.comparison,
@@ -118,8 +156,8 @@ def _proof(case: Case, nodes: int, target: Target, *, flattered: bool) -> Proof:
     )
 
 
-def _best(case: Case, nodes: int, target_id: TargetId) -> Best:
-    if case.is_full(nodes):
+def _best(case: Case, nodes: int, target_id: TargetId, *, writing: bool) -> Best:
+    if case.is_full(nodes, writing=writing):
         return Best.MET
     # A checkpoint of fewer nodes is smaller: it says nothing of the size, and of the time of a load only a miss.
     if target_id is TargetId.CHECKPOINT_BYTES or target_id in LOADS:

@@ -1,10 +1,11 @@
 """The tests that a training job runs under the recorder: DCP saves, async saves, loads and resharded loads."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 
 from service.planning import amounts, commands
-from service.planning.case import REPETITIONS, STRIPE_COUNT, Case, proofs
-from service.planning.commands import Ranks, Site
+from service.planning.case import REPETITIONS, Case, proofs
+from service.planning.commands import Place, Ranks, Site
 from service.planning.planned import Command, PlannedTest, Proof, TestId
 from service.sizing.sizing import TargetId
 from service.sizing.spec import SaveMode
@@ -21,8 +22,10 @@ def _test(
     proofs: list[Proof],
     seconds: float,
     written: float,
+    peak: float,
     ranks: Ranks | None = None,
     before: Sequence[Command] = (),
+    after: Sequence[Command] = (),
     notes: Sequence[str] = (),
 ) -> PlannedTest:
     result = f"{test_id.replace('_', '-')}.json"
@@ -48,7 +51,7 @@ def _test(
         repetitions=REPETITIONS,
         files_per_rank=case.spec.shards.files_per_writer,
         file_per_process=True,
-        stripe_count=STRIPE_COUNT,
+        stripe_count=case.stripe_count,
         commands=[
             Command(
                 purpose="Write the recorder, one file that needs torch alone, beside your training script.",
@@ -60,12 +63,13 @@ def _test(
                 "Start your training script with the calls in it, in the way in which you start it.",
                 commands.torchrun(site.launcher, ranks, script="train.py"),
             ),
+            *after,
         ],
         calls=[*head, *calls, f"recorder.write({result!r})"],
         document_needs=list(needs),
         expected_seconds=seconds,
         bytes_written=round(written),
-        peak_bytes=round(written),
+        peak_bytes=round(peak),
         proofs=proofs,
         conditions=[],
         result_file=result,
@@ -76,9 +80,56 @@ def _test(
 
 def _python_path(site: Site) -> str:
     if site.directory is not None:
-        return repr(f"{site.directory.rstrip('/')}/{site.folder}-dcp")
-    return f"os.environ[{commands.DIRECTORY_VARIABLE!r}] + {f'/{site.folder}-dcp'!r}"
+        return repr(site.path(Place(of_checkpoints=True)))
+    below = f"/{site.folder}{commands.CHECKPOINTS_SUFFIX}"
+    return f"os.environ[{commands.DIRECTORY_VARIABLE!r}] + {below!r}"
 
+
+def _saved_bytes(case: Case, checkpoints: int) -> float:
+    """Return what so many checkpoints of the job take. [B]"""
+    return checkpoints * case.sizing.checkpoint.bytes * case.share(case.nodes)
+
+
+def _name_of_saves(mode: SaveMode) -> str:
+    """Return what the names of the checkpoints that a mode saves begin with."""
+    return "async" if mode is SaveMode.ASYNC else "save"
+
+
+def _removal_after_save(case: Case, mode: SaveMode) -> Command:
+    """Return what removes of a save's checkpoints those that no load reads."""
+    name = _name_of_saves(mode)
+    if mode is not case.spec.save.mode or case.sizing.read is None:
+        places = [Place(f"{name}-{step}", of_checkpoints=True) for step in range(REPETITIONS + 1)]
+        purpose = "Remove its checkpoints: nothing reads them, and the next test needs their space."
+    else:
+        places = [Place(f"{name}-0", of_checkpoints=True)]
+        purpose = "Remove the checkpoint of the warm-up; the loads read the others."
+    return case.site.command(purpose, commands.remove(*places))
+
+
+def _removal_of_all(case: Case) -> Command:
+    return case.site.command(
+        "Remove the checkpoints: no other test reads them.",
+        commands.remove(Place(of_checkpoints=True)),
+    )
+
+
+def _striping(case: Case) -> list[Command]:
+    """Return what prepares the job's folder on Lustre, where its files need more than the usual one object."""
+    if case.stripe_count == 1:
+        return []
+    folder = Place(of_checkpoints=True)
+    return [
+        case.site.command("Make the folder of the checkpoints.", ["mkdir", "-p", "--", folder]),
+        case.site.command(
+            "On Lustre, let its few large files lie on several targets each.",
+            commands.stripe(case.stripe_count, folder),
+        ),
+    ]
+
+
+_EXAMPLE_REPLICA_RANKS = 8 * 16
+"""Of the layout of Llama 3 405B on 16,384 GPUs."""
 
 _SAVE_NEEDS = (
     "of every rank total_seconds and io_seconds, in an operation that is ok and not warm-up",
@@ -113,7 +164,10 @@ def dcp_save(case: Case) -> PlannedTest:
         needs=_SAVE_NEEDS,
         proofs=proofs(case, case.nodes, case.targets(*proved)),
         seconds=(REPETITIONS + 1) * case.window_seconds,
-        written=(REPETITIONS + 1) * case.sizing.checkpoint.bytes * case.share(case.nodes),
+        written=_saved_bytes(case, REPETITIONS + 1),
+        peak=_saved_bytes(case, REPETITIONS + 1),
+        before=_striping(case),
+        after=[_removal_after_save(case, SaveMode.SYNC)],
         notes=_of_other_mode(case, wanted=SaveMode.SYNC),
     )
 
@@ -152,7 +206,10 @@ def dcp_async_save(case: Case) -> PlannedTest:
         ),
         proofs=proofs(case, case.nodes, case.targets(*proved)),
         seconds=(REPETITIONS + 1) * (case.sizing.interval.seconds if case.is_async else case.window_seconds),
-        written=(REPETITIONS + 1) * case.sizing.checkpoint.bytes * case.share(case.nodes),
+        written=_saved_bytes(case, REPETITIONS + 1),
+        peak=_saved_bytes(case, REPETITIONS + 1),
+        before=_striping(case),
+        after=[_removal_after_save(case, SaveMode.ASYNC)],
         notes=[
             "Give the checkpoint's collectives a process group of their own (process_group=…): on that of training "
             "they wait for its collectives, and may hang.",
@@ -173,7 +230,7 @@ def _of_other_mode(case: Case, *, wanted: SaveMode) -> list[str]:
 
 def dcp_load(case: Case) -> PlannedTest:
     """Return timed loads onto as many ranks as saved, with cold caches."""
-    saved = "async" if case.is_async else "save"
+    saved = _name_of_saves(case.spec.save.mode)
     full = case.is_full(case.nodes)
     target_seconds = case.targets(TargetId.LOAD_SECONDS)[0].value
     return _test(
@@ -194,6 +251,8 @@ def dcp_load(case: Case) -> PlannedTest:
         ),
         seconds=REPETITIONS * target_seconds,
         written=0,
+        peak=_saved_bytes(case, REPETITIONS),
+        after=[] if case.spec.cluster.gpus > 1 else [_removal_of_all(case)],
         notes=[]
         if full
         else [
@@ -204,7 +263,7 @@ def dcp_load(case: Case) -> PlannedTest:
 
 def dcp_resharded_load(case: Case) -> PlannedTest:
     """Return timed loads onto another number of ranks: fewer nodes, where one less still counts as all."""
-    saved = "async" if case.is_async else "save"
+    saved = _name_of_saves(case.spec.save.mode)
     cluster = case.spec.cluster
     per_node = min(cluster.gpus_per_node, cluster.gpus)
     target_seconds = case.targets(TargetId.RESHARDED_LOAD_SECONDS)[0].value
@@ -222,6 +281,18 @@ def dcp_resharded_load(case: Case) -> PlannedTest:
     else:
         saved_ranks = max(1, per_node // 2)
         how = f"what {saved_ranks} rank{'s' if saved_ranks > 1 else ''} saved, in a run of the save before"
+    # Where fewer saved than load, they do so for this test, in the place of what is there.
+    saves_again = not onto_fewer
+    save_test = TestId.DCP_ASYNC_SAVE if case.is_async else TestId.DCP_SAVE
+    again = [
+        case.site.command(
+            f"Remove what was saved, and then save again by the calls of {save_test}, on {saved_ranks:,} "
+            f"rank{'s' if saved_ranks > 1 else ''}.",
+            commands.remove(
+                *(Place(f"{saved}-{step}", of_checkpoints=True) for step in range(REPETITIONS + 1))
+            ),
+        )
+    ]
     return _test(
         case,
         TestId.DCP_RESHARDED_LOAD,
@@ -229,7 +300,8 @@ def dcp_resharded_load(case: Case) -> PlannedTest:
         why="The restart that really comes after lost hardware: onto another number of ranks, each reading byte ranges "
         f"of many files. {amounts.of_nodes(nodes)} load{'s' if nodes == 1 else ''} {how}.",
         ranks=Ranks(nodes, per_node),
-        before=[_drop_caches(case, nodes)],
+        before=[*(again if saves_again else []), _drop_caches(case, nodes)],
+        after=[_removal_of_all(case)],
         calls=[
             f"for step in range(1, {REPETITIONS + 1}):",
             "    recorder.load(",
@@ -244,9 +316,39 @@ def dcp_resharded_load(case: Case) -> PlannedTest:
             _COLD,
         ),
         proofs=proofs(case, nodes, case.targets(TargetId.RESHARDED_LOAD_SECONDS)),
-        seconds=REPETITIONS * target_seconds,
-        written=0,
+        seconds=REPETITIONS * target_seconds
+        + ((REPETITIONS + 1) * case.window_seconds if saves_again else 0.0),
+        written=_saved_bytes(case, REPETITIONS + 1) if saves_again else 0,
+        peak=_saved_bytes(case, REPETITIONS + 1 if saves_again else REPETITIONS),
+        notes=list(
+            _layout_notes(
+                case, smaller=nodes * per_node if onto_fewer else saved_ranks, whole=case.nodes * per_node
+            )
+        ),
     )
+
+
+def _layout_notes(case: Case, *, smaller: int, whole: int) -> Iterator[str]:
+    """Yield which number of ranks to take, since the scenario does not say how the job lays its ranks out."""
+    if smaller == 1:
+        return
+    example = _EXAMPLE_REPLICA_RANKS
+    of_example = (
+        f" With tensor 8 times pipeline 16 a replica has {example} ranks, and {whole - example:,} remain."
+        if whole > 2 * example
+        else ""
+    )
+    yield (
+        f"{smaller:,} ranks suit a job that is only data parallel. One with tensor or pipeline parallelism starts on "
+        "whole replicas alone: take the most ranks that its layout can start on below "
+        f"{whole:,}, which is one data-parallel replica less, and put that number and its nodes into the commands and "
+        f"the calls.{of_example}"
+    )
+    if case.is_full(case.nodes) and case.nodes > 1:
+        yield (
+            f"The load counts as one at full scale from {math.ceil(case.low_fraction * case.all_nodes):,} nodes on; "
+            "where a replica is too large for that, save on the smaller number and load on the larger."
+        )
 
 
 def _drop_caches(case: Case, nodes: int) -> Command:

@@ -15,15 +15,24 @@ from service.planning.planned import Command, Launcher
 DIRECTORY_VARIABLE = "STALLBUDGET_DIRECTORY"
 """The shell variable that says where to write, where the plan does not."""
 
+CHECKPOINTS_SUFFIX = "-dcp"
+"""What the name of the folder that the training job saves in ends with."""
+
 READER_REPETITIONS = 100_000
 """Passes of the job that reads while another is measured: more than it will come to before it is ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A path below the folder that the tests make for themselves; empty: that folder."""
+    """A path below the folder that the tests make for themselves; empty: that folder.
+
+    Attributes:
+        name: The path below it.
+        of_checkpoints: Below the folder beside it, where the training job saves.
+    """
 
     name: str = ""
+    of_checkpoints: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +71,8 @@ class Site:
         return f'"${DIRECTORY_VARIABLE}"/{shlex.quote(self._below(place))}'
 
     def _below(self, place: Place) -> str:
-        return f"{self.folder}/{place.name}" if place.name else self.folder
+        folder = f"{self.folder}{CHECKPOINTS_SUFFIX}" if place.of_checkpoints else self.folder
+        return f"{folder}/{place.name}" if place.name else folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +201,14 @@ def torchrun(launcher: Launcher, ranks: Ranks, *, script: str) -> list[str]:
     return words
 
 
-def stripe(count: int) -> list[str | Place]:
-    """Return what gives the files of the folder so many objects each, on Lustre."""
-    return ["lfs", "setstripe", "-c", str(count), Place()]
+def stripe(count: int, folder: Place) -> list[str | Place]:
+    """Return what gives the files of a folder so many objects each, on Lustre."""
+    return ["lfs", "setstripe", "-c", str(count), folder]
+
+
+def remove(*places: Place) -> list[str | Place]:
+    """Return what removes folders with all that is in them."""
+    return ["rm", "-rf", "--", *places]
 
 
 def post(
@@ -204,7 +219,8 @@ def post(
     parameters += [f"conditions={condition}" for condition in conditions]
     query = f"?{'&'.join(parameters)}" if parameters else ""
     return [
-        *("curl", "-sS", "-g"),
+        # A service that does not answer must not use up the time of the tests after it.
+        *("curl", "-sS", "-g", "--connect-timeout", "20", "--max-time", "300"),
         *("-o", receipt(result)),
         *("-w", "%{http_code}\\n"),
         *("--data-binary", f"@{result}"),

@@ -40,8 +40,10 @@ def _lines(plan: TestPlan) -> Iterator[str]:
         f"The tests{label} for revision {plan.scenario_revision} of the scenario, on "
         f"{amounts.of_nodes(plan.nodes, out_of=plan.scenario_nodes)}. The benchmarks take "
         f"{amounts.of_seconds(plan.expected_seconds)} where the targets are just reached, write "
-        f"{amounts.of_bytes(plan.bytes_written)}, and need {amounts.of_bytes(plan.peak_bytes)} of space. Planned by "
-        f"stallbudget {plan.engine_version}."
+        f"{amounts.of_bytes(plan.bytes_written)}, and need {amounts.of_bytes(plan.script_peak_bytes)} of space. The "
+        f"checkpointer's tests write {amounts.of_bytes(plan.checkpointer_bytes_written)}, and with what is removed on "
+        f"the way the whole plan needs {amounts.of_bytes(plan.peak_bytes)}. Planned by stallbudget "
+        f"{plan.engine_version}."
     )
     yield ""
     yield "| test | ranks | nodes | target | to reach | best verdict |"
@@ -111,8 +113,8 @@ def _facts(test: PlannedTest) -> Iterator[str]:
     if test.block_bytes is not None and test.transfer_bytes is not None:
         segments = f", {test.segments:,} times" if (test.segments or 1) > 1 else ""
         yield (
-            f"a block of {amounts.of_bytes(test.block_bytes)} for each rank{segments}, the largest shard rounded up to "
-            f"transfers of {amounts.of_bytes(test.transfer_bytes)}"
+            f"a block of {amounts.of_bytes(test.block_bytes)} for each rank{segments}, what it has to move "
+            f"rounded up to transfers of {amounts.of_bytes(test.transfer_bytes)}"
         )
     yield (
         f"takes {amounts.of_seconds(test.expected_seconds)} where the targets are just reached, writes "

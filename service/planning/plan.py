@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 from service.errors import Fault, Unsatisfiable
-from service.planning import commands
+from service.planning import amounts, commands
 from service.planning.benchmarks import (
     blocks_for,
     ior_read,
@@ -13,15 +13,26 @@ from service.planning.benchmarks import (
     ior_write_under_read_load,
     mdtest_create,
 )
-from service.planning.case import LOADS, STRIPE_COUNT, Case
+from service.planning.case import LOADS, OBJECT_BYTES, OBJECT_GB_PER_SECOND, Case
 from service.planning.checkpointer import dcp_async_save, dcp_load, dcp_resharded_load, dcp_save
-from service.planning.commands import Ranks, Site
+from service.planning.commands import Place, Ranks, Site
 from service.planning.planned import Best, Launcher, PlannedTest, TestPlan, Unproven
-from service.sizing.sizing import Sizing, Target, TargetId
+from service.sizing.sizing import Sizing, Target, TargetId, TargetUnit
 from service.sizing.spec import ScenarioSpec
 from service.wire import EXACT_INTEGER_MAX
 
 _TIMES = frozenset({TargetId.SLOWEST_WRITER_SECONDS, TargetId.BLOCKING_SECONDS, TargetId.PERSIST_SECONDS})
+_OF_ALL_NODES = frozenset(
+    {
+        TargetId.BLOCKING_SECONDS,
+        TargetId.PERSIST_SECONDS,
+        TargetId.CHECKPOINT_BYTES,
+        TargetId.READ_BANDWIDTH,
+        TargetId.NODE_READ_BANDWIDTH,
+        *LOADS,
+    }
+)
+"""What all nodes take part in, whether or not they write."""
 _ORDER = (Best.NOTHING, Best.MET_IF_IT_SCALES, Best.MET)
 
 _SCALE_NOTE = (
@@ -78,13 +89,13 @@ def plan(
         storage_label=storage_label,
         nodes=chosen,
         low_fraction=full_scale_low_fraction,
-        # Every node has as many; where writers do not divide by nodes that is more than needed, never less.
+        # Every node that writes has as many; where writers do not divide by those it is more than needed, never less.
         ranks=Ranks(nodes=min(chosen, writers), per_node=-(-writers // all_nodes)),
         blocks=blocks_for(sizing.checkpoint.largest_shard_bytes),
     )
     tests = list(_tests(case))
     scripted = [test for test in tests if test.scripted]
-    peak_bytes = max(test.peak_bytes for test in scripted)
+    peak_bytes = max(test.peak_bytes for test in tests)
     if max(peak_bytes, sum(test.bytes_written for test in tests)) > EXACT_INTEGER_MAX:
         raise Unsatisfiable(
             Fault(
@@ -99,24 +110,23 @@ def plan(
         scenario_revision=scenario_revision,
         name=name,
         storage_label=storage_label,
-        nodes=case.ranks.nodes,
+        nodes=max(test.nodes for test in scripted),
         scenario_nodes=all_nodes,
-        full_scale=case.is_full(case.ranks.nodes),
+        full_scale=case.is_full(case.ranks.nodes, writing=True)
+        and (case.sizing.read is None or case.is_full(case.nodes)),
         launcher=launcher,
         directory=directory,
         folder=folder,
         url=case.url,
         expected_seconds=sum(test.expected_seconds for test in scripted),
         bytes_written=sum(test.bytes_written for test in scripted),
+        script_peak_bytes=max(test.peak_bytes for test in scripted),
+        checkpointer_bytes_written=sum(test.bytes_written for test in tests if not test.scripted),
         peak_bytes=peak_bytes,
-        lustre=case.site.command(
-            "On Lustre, give each file one object: with a file for each rank, thousands of them spread over the "
-            "targets by themselves, and wider stripes add locks and metadata work without bandwidth.",
-            commands.stripe(STRIPE_COUNT),
-        ),
+        lustre=case.site.command(_striping(case), commands.stripe(case.stripe_count, Place())),
         tests=tests,
         unproven=list(_unproven(case, tests)),
-        notes=list(_notes(case)),
+        notes=list(_notes(case, sum(test.bytes_written for test in tests if not test.scripted))),
     )
 
 
@@ -127,12 +137,32 @@ def _tests(case: Case) -> Iterator[PlannedTest]:
     if case.is_async:
         yield ior_write_under_read_load(case)
     yield mdtest_create(case)
-    yield dcp_save(case)
-    yield dcp_async_save(case)
+    # That of the other mode first: it leaves nothing behind, and the loads read what the scenario's own mode saved.
+    saves = [dcp_save(case), dcp_async_save(case)]
+    yield from saves if case.is_async else saves[::-1]
     if case.sizing.read is not None:
         yield dcp_load(case)
         if case.spec.cluster.gpus > 1:
             yield dcp_resharded_load(case)
+
+
+def _striping(case: Case) -> str:
+    """Return why the files get as many objects as they do."""
+    if case.stripe_count == 1:
+        return (
+            "On Lustre, give each file one object: with a file for each rank, thousands of them spread over the "
+            "targets by themselves, and wider stripes add locks and metadata work without bandwidth."
+        )
+    checkpoint = case.sizing.checkpoint
+    files = checkpoint.writers * case.spec.shards.files_per_writer
+    rate = amounts.of_unit(case.sizing.write.required_gb_per_second / files, TargetUnit.GB_PER_SECOND)
+    return (
+        f"On Lustre, give each file {case.stripe_count:,} objects, or all targets (-c -1) where there are fewer: a "
+        f"save writes only {files:,} file{'s' if files > 1 else ''}, of up to "
+        f"{amounts.of_bytes(checkpoint.largest_shard_bytes / case.spec.shards.files_per_writer)} and at {rate} each, "
+        f"where one object is trusted to take {OBJECT_GB_PER_SECOND:g} GB/s and {amounts.of_bytes(OBJECT_BYTES)}. Many "
+        "small files would have one each."
+    )
 
 
 def _unproven(case: Case, tests: Sequence[PlannedTest]) -> Iterator[Unproven]:
@@ -146,7 +176,10 @@ def _unproven(case: Case, tests: Sequence[PlannedTest]) -> Iterator[Unproven]:
 
 
 def _why_not(case: Case, target: Target, *, measured: bool) -> str:
-    some = f"{case.nodes:,} of {case.all_nodes:,} nodes"
+    # A benchmark that writes is complete where all that write take part, all else where all nodes do.
+    writing = target.id not in _OF_ALL_NODES
+    tested = case.ranks.nodes if writing else case.nodes
+    some = f"{tested:,} of {case.nodes_of(writing=writing):,} nodes"
     if not measured:
         return (
             "No test of this plan measures it: a single rank cannot load what another number of ranks saved."
@@ -167,20 +200,28 @@ def _why_not(case: Case, target: Target, *, measured: bool) -> str:
     return f"{some} show what one node gets; that all of them keep the pace, they cannot show."
 
 
-def _notes(case: Case) -> Iterator[str]:
+def _notes(case: Case, written: int) -> Iterator[str]:
     full, nodes = case.is_full(case.nodes), case.ranks.nodes
-    if nodes < case.nodes:
+    all_write = case.is_full(nodes, writing=True)
+    if case.writing_nodes < case.all_nodes:
         yield (
-            f"The scenario has {case.sizing.checkpoint.writers:,} writers, so the benchmarks run on {nodes:,} nodes, "
-            "one rank each."
+            f"A save has {case.sizing.checkpoint.writers:,} writers and the cluster {case.all_nodes:,} nodes: the "
+            f"benchmarks that write run one rank on each of {amounts.of_nodes(nodes)}, and at full scale on "
+            f"{case.writing_nodes:,}, which have to reach the whole figure. At a restart every rank reads, on "
+            "all nodes."
         )
     if not full:
+        what = "whatever a read or the training job's tests reach" if all_write else "whatever it reaches"
         yield (
-            f"The plan is cut to {case.nodes:,} of {case.all_nodes:,} nodes: whatever it reaches is met_if_it_scales "
+            f"The plan is cut to {case.nodes:,} of {case.all_nodes:,} nodes: {what} is met_if_it_scales "
             f"at best. From {math.ceil(case.low_fraction * case.all_nodes):,} nodes on a run counts as one at full "
             "scale."
         )
         yield _SCALE_NOTE
+    yield (
+        f"The checkpointer's tests write {amounts.of_bytes(written)}. They run in the order of this plan, each "
+        "followed by the command that removes what no later one reads: without that they need all of it at once."
+    )
     if case.sizing.read is None:
         yield "The scenario has no restore target, so no read is planned: give restore.target_seconds."
     if case.site.launcher is Launcher.MPIRUN:

@@ -111,7 +111,8 @@ class PlannedTest(Outgoing):
     repetitions: int
     """Those that count; a warm-up before them is extra."""
     block_bytes: int | Absent = None
-    """What a rank moves in one segment: the largest shard, rounded up to whole transfers. [B]"""
+    """What a rank moves in one segment, rounded up to whole transfers: the largest shard, and where fewer ranks write
+    than load, in a read a rank's share of the checkpoint. [B]"""
     transfer_bytes: int | Absent = None
     """What it moves in one call. [B]"""
     segments: int | Absent = None
@@ -169,7 +170,7 @@ class TestPlan(Outgoing):
     storage_label: str | Absent = None
     """What the results are posted under."""
     nodes: int
-    """On how many nodes the benchmarks run."""
+    """On how many nodes the benchmarks run, the largest of them."""
     scenario_nodes: int
     full_scale: bool
     """Whether those are enough for a target to be met, and not only to be met if it scales."""
@@ -184,8 +185,13 @@ class TestPlan(Outgoing):
     """Of the tests that the script runs, together. [s]"""
     bytes_written: int
     """Likewise. [B]"""
+    script_peak_bytes: int
+    """Space that the script needs at one time. [B]"""
+    checkpointer_bytes_written: int
+    """Of the tests that your training job runs, together. [B]"""
     peak_bytes: int
-    """Space that the script needs. [B]"""
+    """Space that the whole plan needs at one time: the script, and after it the training job's tests one after the
+    other, where each is followed by the command that removes what no later one reads. [B]"""
     lustre: Command
     """What to do with the folder on Lustre, before anything is written to it."""
     tests: list[PlannedTest]

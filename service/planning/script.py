@@ -14,8 +14,10 @@ from service.planning.planned import Command, PlannedTest, TestId, TestPlan
 
 START_SECONDS = 120.0
 """What the start of one test is given. [s]"""
-TIME_MARGIN = 2.0
+TIME_MARGIN = 4.0
 """A job may take so many times what its targets allow: a system that falls short is to be measured as well."""
+WARNING_SECONDS = 300
+"""So long before its end a job is told, to remove its data; its finished results are posted by then. [s]"""
 LONGEST_JOB_MINUTES = 999_999
 """Slurm's largest sensible time; a plan beyond it has to be cut. [min]"""
 _END_OF_COMMANDS = "STALLBUDGET_END_OF_COMMANDS"
@@ -34,7 +36,7 @@ def slurm(plan: TestPlan) -> str:
 def job_minutes(plan: TestPlan) -> int:
     """Return how long a job for the plan is given: its expected duration with a margin. [min]"""
     tests = sum(test.scripted for test in plan.tests)
-    seconds = TIME_MARGIN * plan.expected_seconds + START_SECONDS * (tests + 1)
+    seconds = TIME_MARGIN * plan.expected_seconds + START_SECONDS * (tests + 1) + WARNING_SECONDS
     return min(math.ceil(seconds / 60), LONGEST_JOB_MINUTES)
 
 
@@ -51,6 +53,8 @@ def _directives(plan: TestPlan) -> Iterator[str]:
     yield f"#SBATCH --nodes={plan.nodes}"
     yield f"#SBATCH --ntasks-per-node={per_node}"
     yield f"#SBATCH --time={days}-{hours:02}:{minutes:02}:00"
+    # To the script alone: it ends its ranks itself.
+    yield f"#SBATCH --signal=B:TERM@{WARNING_SECONDS}"
     yield "#SBATCH --exclusive"
     yield f"#SBATCH --output={plan.folder}-%j.out"
     yield ""
@@ -62,7 +66,7 @@ def _comment(plan: TestPlan) -> Iterator[str]:
     yield f"# Revision {plan.scenario_revision}, for {where}, by stallbudget {plan.engine_version}."
     yield (
         f"# They take {amounts.of_seconds(plan.expected_seconds)} where the targets are just reached, and "
-        f"{amounts.of_bytes(plan.peak_bytes)} of space."
+        f"{amounts.of_bytes(plan.script_peak_bytes)} of space."
     )
     yield "#"
     yield "#   --dry-run              print the commands, and run none of them"
@@ -70,7 +74,8 @@ def _comment(plan: TestPlan) -> Iterator[str]:
         yield f"#   {DIRECTORY_VARIABLE}  the directory on the storage under test; it must be set"
     yield "#   STALLBUDGET_RESULTS    where the results go; they are kept"
     yield "#"
-    yield "# It ends with 0 when every result was made and posted, 1 when one was not, 2 when it could not start."
+    yield "# Each result is posted as soon as it is made. It ends with a line for each, with 0 when all were made and"
+    yield "# posted, 1 when one was not, 2 when it could not start."
     for test in plan.tests:
         yield "#"
         yield f"# {test.title}{'' if test.scripted else ' (in your training job; not run here)'}"
@@ -92,8 +97,8 @@ def _body(plan: TestPlan) -> Iterator[str]:
         variable=DIRECTORY_VARIABLE,
         folder=shlex.quote(plan.folder),
         launcher=plan.launcher,
-        needed_kib=-(-plan.peak_bytes // 1024),
-        needed=amounts.of_bytes(plan.peak_bytes),
+        needed_kib=-(-plan.script_peak_bytes // 1024),
+        needed=amounts.of_bytes(plan.script_peak_bytes),
         end=_END_OF_COMMANDS,
         commands="\n".join(_listed(plan, scripted)),
         results=" ".join(test.result_file for test in scripted),
@@ -110,13 +115,17 @@ def _body(plan: TestPlan) -> Iterator[str]:
         yield from (_under_load(test) if test.id is TestId.IOR_WRITE_UNDER_READ_LOAD else _plain(test))
         for done in _no_longer_needed(scripted, number):
             yield f"remove_data {done}"
+        yield f"send {test.result_file} {receipt(test.result_file)} \\"
+        yield f"  {test.post.line}"
+        yield f"sent {test.result_file}"
     yield ""
     yield "remove_folder"
     yield ""
-    yield "say 'Posting the results'"
+    yield "say 'The results; what could not be posted is tried again'"
     for test in scripted:
-        yield f"post {test.result_file} {receipt(test.result_file)} \\"
+        yield f"send {test.result_file} {receipt(test.result_file)} \\"
         yield f"  {test.post.line}"
+        yield f"told {test.result_file} {receipt(test.result_file)}"
     yield ""
     others = [test for test in plan.tests if not test.scripted]
     if others:
@@ -145,7 +154,8 @@ def _is_load(test: PlannedTest, command: Command) -> bool:
 
 def _launch_check(plan: TestPlan) -> Iterator[str]:
     """Yield the check that the ranks start, and on as many nodes as planned."""
-    test = plan.tests[0]
+    # Of the largest; where all write, that is the first.
+    test = max((test for test in plan.tests if test.scripted), key=lambda test: test.ranks)
     yield ""
     yield f"if ! {_launched(test)} uname -n \\"
     yield '  </dev/null >"$RESULTS"/launch.txt 2>"$RESULTS"/launch.log; then'
@@ -220,7 +230,7 @@ umask 077
 
 DIRECTORY={directory}
 RESULTS=${{STALLBUDGET_RESULTS:-{folder}-results}}
-made_folder= job= load= drain= wrong=0
+made_folder= job= load= drain= began= stored=' ' wrong=0
 # IOR and the posts name their files without a path, since IOR takes a comma in one for the end of it.
 
 say() {{ printf '\\n== %s\\n' "$1"; }}
@@ -242,6 +252,11 @@ end_all() {{
   if [ -n "$job" ]; then kill "$job" 2>/dev/null || :; wait "$job" 2>/dev/null || :; job=; fi
   if [ -n "$load" ]; then end_load; fi
   remove_folder
+  if [ -n "$began" ]; then
+    began=
+    say "Stopped before the end; the results are in $RESULTS, and posted are:"
+    case $stored in ' ') echo none ;; *) printf '%s\n' $stored ;; esac
+  fi
 }}
 trap end_all EXIT
 trap 'exit 130' INT
@@ -265,24 +280,44 @@ failed() {{
   echo "$1 was not made; see $2 in $RESULTS." >&2
   rm -f "$1"
 }}
-# post RESULT RECEIPT COMMAND...
-post() {{
-  result=$1 receipt=$2
+# send RESULT RECEIPT COMMAND...: post a result that was made and is not stored yet.
+send() {{
+  result=$1
   shift 2
-  if [ ! -s "$result" ]; then
-    printf '%s  %s\\n' '---' "$result: not made"
-    wrong=1
-    return
-  fi
+  status=
+  if [ ! -s "$result" ]; then return; fi
+  case $stored in
+    *" $result="*)
+      status=${{stored##*" $result="}}
+      status=${{status%% *}}
+      return
+      ;;
+  esac
   status=$("$@") || status=000
+  case $status in 200|201) stored="$stored$result=$status " ;; esac
+}}
+# sent RESULT: say what became of it, while the other tests are still to come.
+sent() {{
   case $status in
-    200|201) printf '%s  %s\\n' "$status" "$result" ;;
+    '') ;;
+    200|201) echo "posted $1" ;;
+    *) echo "$1 is not posted yet ($status); that is tried again at the end." ;;
+  esac
+}}
+# told RESULT RECEIPT: say at the end what became of it.
+told() {{
+  case $status in
+    '')
+      wrong=1
+      printf '%s  %s\n' '---' "$1: not made"
+      ;;
+    200|201) printf '%s  %s\n' "$status" "$1" ;;
     *)
       wrong=1
       said=refused
       if [ "$status" = 000 ]; then said='not sent'; fi
-      printf '%s  %s\\n' "$status" "$result: $said; to post it again, run its line of --dry-run in $RESULTS"
-      if [ -s "$receipt" ]; then cut -c 1-600 "$receipt"; fi
+      printf '%s  %s\n' "$status" "$1: $said; to post it again, run its line of --dry-run in $RESULTS"
+      if [ -s "$2" ]; then cut -c 1-600 "$2"; fi
       ;;
   esac
 }}
@@ -337,6 +372,7 @@ if [ "$owner" != "$(id -u)" ]; then
   refuse "What is made in $DIRECTORY belongs to user $owner, not to you (root squash?): run as another user."
 fi
 cd "$RESULTS"
+began=yes
 """
 
 _WAIT_FOR_LOAD = """\
@@ -354,6 +390,7 @@ _WAIT_FOR_LOAD = """\
 """
 
 _EPILOGUE = """
+began=
 say "The results are in $RESULTS"
 exit "$wrong"
 """

@@ -107,6 +107,7 @@ def list_page(
     limit: int,
     after: Position | None = None,
     storage_label: str | None = None,
+    unlabelled: bool = False,
 ) -> Page[BenchmarkRun, Position]:
     """Return a scenario's runs after a position, the first received first; raise NotFound.
 
@@ -116,6 +117,7 @@ def list_page(
         limit: How many at most.
         after: The position of the last run that the caller has.
         storage_label: Only runs of this storage; None for all, those without a label too.
+        unlabelled: Only runs without a label.
     """
     place = (benchmark_runs.c.received_at, benchmark_runs.c.id)
     query = (
@@ -124,8 +126,8 @@ def list_page(
         .order_by(*place)
         .limit(limit + 1)
     )
-    if storage_label is not None:
-        query = query.where(benchmark_runs.c.storage_label == storage_label)
+    if storage_label is not None or unlabelled:
+        query = query.where(_labelled(storage_label))
     if after is not None:
         query = query.where(tuple_(*place) > after)
     found = [_run(row) for row in transaction.execute(query)]
@@ -206,6 +208,37 @@ def for_judgement(
         .order_by(benchmark_runs.c.received_at, benchmark_runs.c.id)
     )
     return [_run(row) for row in rows]
+
+
+def of_every_storage(
+    transaction: Connection, *, scenario_id: UUID, period: Period = ALWAYS
+) -> list[BenchmarkRun]:
+    """Return every run of a scenario that took place in a time, whatever its label, the first received first."""
+    rows = transaction.execute(
+        select(benchmark_runs)
+        .where(benchmark_runs.c.scenario_id == scenario_id, *_during(period))
+        .order_by(benchmark_runs.c.received_at, benchmark_runs.c.id)
+    )
+    return [_run(row) for row in rows]
+
+
+def on_storage(
+    transaction: Connection, *, storage_label: str, period: Period = ALWAYS
+) -> tuple[list[BenchmarkRun], list[scenarios.Scenario]]:
+    """Return the runs that carry a label, of whichever scenario, the first received first; and those scenarios.
+
+    Args:
+        transaction: What it happens in.
+        storage_label: Which storage.
+        period: Only runs that took place then.
+    """
+    chosen = (benchmark_runs.c.storage_label == storage_label, *_during(period))
+    rows = transaction.execute(
+        select(benchmark_runs).where(*chosen).order_by(benchmark_runs.c.received_at, benchmark_runs.c.id)
+    )
+    runs = [_run(row) for row in rows]
+    measured_for = select(benchmark_runs.c.scenario_id).where(*chosen)
+    return runs, scenarios.among(transaction, ids=measured_for)
 
 
 def named(

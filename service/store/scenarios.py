@@ -65,6 +65,11 @@ def get(transaction: Connection, *, id: UUID) -> Scenario:
     return _scenario(row)
 
 
+def among(transaction: Connection, *, ids: Select[tuple[UUID]]) -> list[Scenario]:
+    """Return the scenarios whose ids a query gives, as they are now."""
+    return [_scenario(row) for row in transaction.execute(_present().where(scenarios.c.id.in_(ids)))]
+
+
 def list_page(
     transaction: Connection, *, limit: int, after: Position | None = None
 ) -> Page[Scenario, Position]:

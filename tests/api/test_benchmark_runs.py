@@ -129,7 +129,15 @@ def test_the_same_bytes_again_are_the_run_as_it_was_first_stored(
     first = upload(client, made, IOR_JSON, storage_label="a", conditions="idle", note="first")
     again = upload(client, made, IOR_JSON, storage_label="b", conditions="degraded", note="again", nodes=7)
     assert (first.status_code, again.status_code) == (201, 200)
-    assert again.content == first.content
+    told = again.json()
+    assert told.pop("notice") == (
+        f"These bytes are stored already, as run {told['id']} with the label a; it keeps its tags, and what was given "
+        "now for storage_label, conditions, note, nodes was not taken. To change them, delete the run and post it "
+        "again."
+    )
+    assert told == first.json()
+    for tags in ({}, {"storage_label": "a"}, {"conditions": ["idle", "idle"], "note": "first", "nodes": 2}):
+        assert upload(client, made, IOR_JSON, **tags).content == first.content
     assert [again.headers[name] for name in ("location", "etag")] == [
         first.headers[name] for name in ("location", "etag")
     ]

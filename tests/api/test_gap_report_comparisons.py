@@ -38,6 +38,18 @@ def test_two_storages_side_by_side_are_their_two_reports(client: TestClient) -> 
     assert turned["first"] == body["second"]
 
 
+def test_runs_without_a_label_are_one_of_the_sides(client: TestClient) -> None:
+    made = store(client)
+    stored_run(client, made, IOR_JSON)
+    stored_run(client, made, dcp("b"), storage_label="b")
+    body = _ask(client, made, storage_label=["", "b"])
+    assert ("storage_label" in body["first"], body["second"]["storage_label"]) == (False, "b")
+    assert [body[side]["runs_considered"] for side in ("first", "second")] == [1, 1]
+    assert "without a label" in " ".join(target["sentence"] for target in body["targets"])
+    split = _ask(client, made, storage_label="", split_at="2000-01-01T00:00:00Z")
+    assert [split[side]["runs_considered"] for side in ("first", "second")] == [0, 1]
+
+
 def test_before_and_after(client: TestClient) -> None:
     made = store(client)
     stored_run(client, made, dcp("old"), storage_label="a", ran_at="2026-01-01T00:00:00Z")
@@ -74,7 +86,8 @@ def test_before_and_after(client: TestClient) -> None:
         ({"storage_label": ["a", "b", "c"]}, ("storage_label", "too_long")),
         ({"storage_label": ["a", "b"], "split_at": "2026-01-01T00:00:00Z"}, ("split_at", "contradiction")),
         ({"split_at": "2026-01-01"}, ("split_at", "value_error")),
-        ({"storage_label": ["a", ""]}, ("storage_label", "string_too_short")),
+        ({"storage_label": ["", ""]}, ("storage_label", "same_twice")),
+        ({"storage_label": ["a", "b\n"]}, ("storage_label", "string_pattern_mismatch")),
         ({"storage_label": ["a", "b"], "runs": "x"}, ("runs", "unknown_parameter")),
     ],
 )

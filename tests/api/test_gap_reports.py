@@ -102,6 +102,20 @@ def test_runs_without_a_label_are_a_storage_of_their_own(client: TestClient) -> 
     assert report["runs_considered"] == 1
 
 
+def test_runs_without_a_label_are_chosen_by_an_empty_one(client: TestClient) -> None:
+    made = store(client)
+    unlabelled = stored_run(client, made, IOR_CSV, ran_at="2026-01-01T00:00:00Z")
+    labelled = stored_run(client, made, dcp("a"), storage_label="a", ran_at="2026-02-01T00:00:00Z")
+    assert _report(client, made)["storage_label"] == "a"
+    report = _report(client, made, storage_label="")
+    assert ("storage_label" in report, report["runs_considered"]) == (False, 1)
+    assert _report(client, made, storage_label="", runs=unlabelled["id"])["runs_considered"] == 1
+    answer = client.get(
+        f"/v1/scenarios/{made['id']}/gap-report", params={"storage_label": "", "runs": labelled["id"]}
+    )
+    assert places(problem(answer, 422, "invalid-request")) == [("runs", "other_storage")]
+
+
 def test_the_same_question_gets_the_same_bytes(client: TestClient) -> None:
     made = store(client)
     stored_run(client, made, IOR_JSON)
@@ -378,6 +392,7 @@ READERS: list[tuple[str, Json]] = [
     ("gap-report-comparison", {"storage_label": ["a", "b"]}),
     ("gap-report-comparison", {"split_at": "2026-06-01T00:00:00Z"}),
     ("series", {"figure": "write_bandwidth"}),
+    ("series", {"figure": "write_bandwidth", "all_storages": "true"}),
 ]
 
 
@@ -435,4 +450,4 @@ def test_many_runs_cost_as_few_queries_as_a_few(application: FastAPI, client: Te
             if resource != "gap-report-comparison":
                 assert answer.json()["runs_considered"] == runs
         event.remove(database.engine, "before_cursor_execute", keep)
-    assert counts == {10: [4, 3, 3, 4, 3], 1000: [4, 3, 3, 4, 3], 10_000: [4]}
+    assert counts == {10: [4, 3, 3, 4, 4, 3], 1000: [4, 3, 3, 4, 4, 3], 10_000: [4]}

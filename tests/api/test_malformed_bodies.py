@@ -124,9 +124,11 @@ CONTRADICTIONS: list[tuple[Json, set[str]]] = [
         _alone(SYNC, "failures", observed_hours=1296),
         {"#/failures/observed_failures", "#/failures/observed_gpus"},
     ),
+    (_alone(SYNC, "failures", preset="llama-3-405b", counts="all of them"), {"#/failures/counts"}),
+    (_alone(SYNC, "failures", observed_planned=4), {"#/failures/observed_failures"}),
     (
-        _alone(SYNC, "failures", observed_failures=0, observed_hours=1, observed_gpus=1),
-        {"#/failures/observed_failures"},
+        _alone(SYNC, "failures", components=[{"component": "gpu", "per_node": 8, "mtbf_hours": 5e4}] * 2),
+        {"#/failures/components/1/component"},
     ),
     (
         changed(SYNC, "#/failures/mtbf_hours", 3),

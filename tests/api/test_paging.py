@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from service.api.paging import write_cursor
 from service.store.page import Position
-from tests.api.asking import NOWHERE, SYNC, Json, dcp, places, problem, store, stored_run
+from tests.api.asking import IOR_JSON, NOWHERE, SYNC, Json, dcp, places, problem, store, stored_run
 
 
 def _pages(client: TestClient, path: str, **params: str | int) -> list[list[Json]]:
@@ -78,6 +78,9 @@ def test_runs_are_paged_within_their_label(client: TestClient) -> None:
     assert [len(page) for page in labelled] == [2, 1]
     assert [item for page in labelled for item in page] == runs[::2]
     assert _pages(client, path, storage_label="c") == [[]]
+    assert _pages(client, path, storage_label="") == [[]]
+    alone = stored_run(client, made, IOR_JSON)
+    assert _pages(client, path, storage_label="") == [[alone]]
 
 
 def test_a_link_keeps_what_was_asked(client: TestClient) -> None:

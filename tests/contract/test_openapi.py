@@ -334,6 +334,7 @@ def _tour_of_success(tour: Tour) -> Json:
     for document in (IOR_JSON, IOR_CSV, DCP):
         run = tour.ask("POST", f"{runs}?note=a&conditions=idle", 201, content=document).json()
     tour.ask("POST", runs, 200, content=DCP)
+    tour.ask("POST", f"{runs}?storage_label=another", 200, content=DCP)
     for path in ("/v1/scenarios?limit=1", f"{place}/revisions?limit=1", f"{runs}?limit=1"):
         following = tour.ask("GET", path, 200).headers["link"].split(">")[0][1:]
         tour.ask("GET", following, 200)
@@ -348,8 +349,14 @@ def _tour_of_success(tour: Tour) -> Json:
             tour.ask("GET", f"{place}/gap-report{label}", 200, headers={"Accept": media_type})
     for form in ("application/json", "text/markdown", "text/x-shellscript", "application/x-slurm"):
         tour.ask("GET", f"{place}/test-plan?nodes=16", 200, headers={"Accept": form})
-    for query in ("", "?figure=write_bandwidth&storage_label=test-disk"):
+    for query in (
+        "",
+        "?figure=write_bandwidth&storage_label=test-disk",
+        "?storage_label=",
+        "?all_storages=true",
+    ):
         tour.ask("GET", f"{place}/series{query}", 200)
+    tour.ask("GET", "/v1/series?storage_label=test-disk", 200)
     for query in ("storage_label=test-disk&storage_label=none", "split_at=2026-11-29T00:00:00Z"):
         tour.ask("GET", f"{place}/gap-report-comparison?{query}", 200)
     gone = stored_run(tour.client, other, IOR_CSV)
@@ -399,6 +406,14 @@ def _tour_of_failure(tour: Tour, ids: Json) -> None:
 SYNC_TEXT = json.dumps(SYNC)
 
 
+def _required_query(operation: Json) -> str:
+    """Return a query of the parameters without which there is no answer."""
+    names = [
+        each["name"] for each in operation.get("parameters", ()) if each["in"] == "query" and each["required"]
+    ]
+    return f"?{'&'.join(f'{name}=a' for name in names)}" if names else ""
+
+
 def _tour_of_trouble(document: Json, ids: Json, folder: Path) -> set[tuple[str, str]]:
     """Visit what needs a database while there is none, and return what was seen."""
     app = create_app(Settings(database_url=f"sqlite:///{folder / 'empty.db'}"))
@@ -407,13 +422,13 @@ def _tour_of_trouble(document: Json, ids: Json, folder: Path) -> set[tuple[str, 
         for method, template, operation in _operations(document):
             if "503" in operation["responses"]:
                 content = json.dumps({"name": "a", "spec": SYNC}) if "requestBody" in operation else None
-                path = template.format(revision="1", **ids)
+                path = template.format(revision="1", **ids) + _required_query(operation)
                 tour.ask(method.upper(), path, 503, content=content, headers={"If-Match": "*"})
         app.state.database = None  # nothing that a handler foresees
         for method, template, operation in _operations(document):
             if "503" in operation["responses"]:
                 content = json.dumps({"name": "a", "spec": SYNC}) if "requestBody" in operation else None
-                path = template.format(revision="1", **ids)
+                path = template.format(revision="1", **ids) + _required_query(operation)
                 tour.ask(method.upper(), path, 500, content=content, headers={"If-Match": "*"})
         return tour.visited
 
@@ -456,6 +471,7 @@ def test_every_route_of_the_contract_is_in_the_document(document: Json) -> None:
         "/v1/scenarios/{scenario_id}/test-plan": {"get"},
         "/v1/scenarios/{scenario_id}/gap-report-comparison": {"get"},
         "/v1/scenarios/{scenario_id}/series": {"get"},
+        "/v1/series": {"get"},
         "/problems/{type}": {"get"},
         "/doubts/{code}": {"get"},
     }

@@ -80,7 +80,7 @@ def ior(arguments: list[str]) -> None:
     assert told.b % told.t == 0
     assert "@" not in told.o
     told.O = dict(directive.split("=", 1) for directive in told.O)
-    if told.w:
+    if told.w and os.environ.get("STAND_IN_PAUSES_AT", "") in told.o:
         pause()
     if os.environ.get("STAND_IN_FAILS") == "load-ends" and told.w and not told.k:
         while not Path("load.ended").exists():  # so that the load is over before this is

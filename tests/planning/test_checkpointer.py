@@ -132,3 +132,56 @@ def test_the_caches_of_every_node_are_dropped_before_a_load() -> None:
 def test_a_label_that_nobody_gave_is_left_to_fill_in(monkeypatch: pytest.MonkeyPatch) -> None:
     made = _run_calls(planned(SMALL, directory="/x"), "dcp_save", monkeypatch)
     assert made[0][1]["storage_label"] == "name-of-the-storage"
+
+
+def _removed(plan: TestPlan, test_id: str) -> set[str]:
+    """Return what a test's commands remove, below the folder of the checkpoints; that folder as an empty name."""
+    place = f"/x/{plan.folder}-dcp"
+    return {
+        word.removeprefix(place).removeprefix("/")
+        for command in one_test(plan, test_id).commands
+        if command.argv[0] == "rm"
+        for word in command.argv[3:]
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "own", "other", "name", "other_name"),
+    [
+        (SMALL, "dcp_async_save", "dcp_save", "async", "save"),
+        (SYNC, "dcp_save", "dcp_async_save", "save", "async"),
+    ],
+)
+def test_what_no_later_test_reads_is_removed_and_what_one_reads_is_not(
+    body: dict[str, Any], own: str, other: str, name: str, other_name: str
+) -> None:
+    plan = planned(changed(body, cluster={"gpus": 200, "gpus_per_node": 2}), directory="/x")
+    ids = [test.id for test in plan.tests]
+    assert ids.index(other) < ids.index(own) < ids.index("dcp_load")  # type: ignore[arg-type]
+    assert _removed(plan, other) == {f"{other_name}-{step}" for step in range(4)}
+    assert _removed(plan, own) == {f"{name}-0"}
+    assert _removed(plan, "dcp_load") == set()
+    assert _removed(plan, "dcp_resharded_load") == {""}
+
+
+def test_where_nothing_is_loaded_nothing_is_left() -> None:
+    plan = planned(changed(SYNC, restore=None), directory="/x")
+    assert _removed(plan, "dcp_save") == {f"save-{step}" for step in range(4)}
+
+
+def test_a_save_by_fewer_ranks_takes_the_place_of_what_is_there_and_is_counted() -> None:
+    test = one_test(planned(SMALL, directory="/x"), "dcp_resharded_load")
+    again = test.commands[1]
+    assert again.purpose == (
+        "Remove what was saved, and then save again by the calls of dcp_async_save, on 2 ranks."
+    )
+    assert again.argv[-1].endswith("-dcp/async-3")
+    assert test.bytes_written == test.peak_bytes == 4 * 14_000_000
+
+
+def test_a_resharded_load_says_which_ranks_a_layout_can_start_on() -> None:
+    notes = " ".join(one_test(planned(ARTICLE), "dcp_resharded_load").notes)
+    assert "the most ranks that its layout can start on below 16,384" in notes
+    assert "a replica has 128 ranks, and 16,256 remain" in notes
+    assert "at full scale from 1,946 nodes on" in notes
+    assert "replica has" not in " ".join(one_test(planned(SMALL), "dcp_resharded_load").notes)

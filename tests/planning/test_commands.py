@@ -112,7 +112,21 @@ def test_a_post_carries_the_label_and_the_conditions() -> None:
     assert set(query) <= set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789%-_.~=&")
     assert query.endswith("&conditions=under_read_load")
     assert words[:-1] == [
-        *("curl", "-sS", "-g", "-o", "a.receipt.json", "-w", "%{http_code}\\n", "--data-binary", "@a.json"),
+        *(
+            "curl",
+            "-sS",
+            "-g",
+            "--connect-timeout",
+            "20",
+            "--max-time",
+            "300",
+            "-o",
+            "a.receipt.json",
+            "-w",
+            "%{http_code}\\n",
+            "--data-binary",
+            "@a.json",
+        ),
     ]
 
 

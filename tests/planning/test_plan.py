@@ -44,6 +44,9 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "memory small": SMALL_MEMORY,
     "uneven": UNEVEN,
     "last node not full": LAST_NODE_NOT_FULL,
+    "fewer writers than nodes": FEW_WRITERS,
+    "half as many writers as nodes": changed(ARTICLE, shards={"writers": 1024}),
+    "async of few writers": changed(ASYNC, cluster={"gpus": 64, "gpus_per_node": 8}, shards={"writers": 4}),
     "small": SMALL,
 }
 
@@ -70,8 +73,10 @@ def test_the_articles_scenario_on_all_nodes() -> None:
     assert create.expected_seconds == pytest.approx(6 * 16384 / (16385 / 60))
     assert [test.id for test in plan.tests] == [
         *("ior_write", "ior_read", "mdtest_create"),
-        *("dcp_save", "dcp_async_save", "dcp_load", "dcp_resharded_load"),
+        # The save of the other mode leaves nothing behind; the loads read those of the scenario's own.
+        *("dcp_async_save", "dcp_save", "dcp_load", "dcp_resharded_load"),
     ]
+    assert [test.id for test in planned(ASYNC).tests][4:6] == ["dcp_save", "dcp_async_save"]
 
 
 def test_a_cut_plan_asks_each_node_for_its_share_and_says_what_it_cannot_prove() -> None:
@@ -250,9 +255,90 @@ def _measured(test: PlannedTest, target_id: TargetId, value: float, *, worse: bo
 
 def test_writers_that_are_fewer_than_the_nodes_have_a_node_each() -> None:
     plan = planned(FEW_WRITERS)
-    assert (plan.nodes, plan.scenario_nodes, plan.full_scale) == (4, 8, False)
+    assert (plan.nodes, plan.scenario_nodes, plan.full_scale) == (8, 8, True)
+    assert (one_test(plan, "ior_write").nodes, one_test(plan, "mdtest_create").nodes) == (4, 4)
     assert (one_test(plan, "ior_write").ranks, one_test(plan, "dcp_save").ranks) == (4, 64)
+    assert planned(changed(FEW_WRITERS, restore=None)).nodes == 4
     assert any("4 writers" in note for note in plan.notes)
+
+
+@pytest.mark.parametrize("writers", [3, 1024])
+def test_where_all_writers_take_part_they_must_reach_the_whole_figure_in_its_time(writers: int) -> None:
+    plan = planned(changed(ARTICLE, shards={"writers": writers}))
+    write, read = one_test(plan, "ior_write"), one_test(plan, "ior_read")
+    assert (write.nodes, write.ranks, write.ranks_per_node) == (writers, writers, 1)
+    assert (plan.full_scale, plan.unproven) == (True, [])
+    assert reach(write)[TargetId.WRITE_BANDWIDTH] == (94.5, "met")
+    assert reach(read)[TargetId.READ_BANDWIDTH] == (47.25, "met")
+    assert "share" not in write.proofs[0].sentence
+    # A repetition takes what it may, but for the rounding of its blocks.
+    assert write.expected_seconds / write.repetitions == pytest.approx(60, rel=1e-3)
+    # At a restart all ranks read, each its share; they write it before, which takes as long as a save.
+    assert (read.nodes, read.ranks, read.block_bytes) == (2048, 16384, 83 * 4_194_304)
+    assert read.expected_seconds / read.repetitions == pytest.approx(120 + 60, rel=0.01)
+    own, back = read.commands
+    assert ("-w" in own.argv, "-m" in own.argv, "-r" in back.argv, "-m" in back.argv) == (True,) * 4
+    assert write.notes == []
+
+
+def test_half_of_the_writers_must_reach_half_of_the_figure() -> None:
+    plan = planned(changed(ARTICLE, shards={"writers": 1024}), nodes=512)
+    write = one_test(plan, "ior_write")
+    assert reach(write)[TargetId.WRITE_BANDWIDTH] == (47.25, "met_if_it_scales")
+    assert "on 512 nodes, their share of 94.5 GB/s (90,122 MiB/s) on 1,024" in write.proofs[0].sentence
+    assert write.expected_seconds / write.repetitions == pytest.approx(60, rel=1e-3)
+    assert {each.target_id: each.reason for each in plan.unproven}[TargetId.WRITE_BANDWIDTH].startswith(
+        "512 of 1,024 nodes show"
+    )
+
+
+def test_a_job_that_is_cut_while_all_writers_take_part_is_told_apart() -> None:
+    plan = planned(changed(ARTICLE, shards={"writers": 1024}), nodes=1500)
+    assert (plan.nodes, plan.full_scale) == (1500, False)
+    assert {str(each.target_id) for each in plan.unproven} == {
+        *("blocking_seconds", "load_seconds", "resharded_load_seconds", "checkpoint_bytes"),
+        *("read_bandwidth", "node_read_bandwidth"),
+    }
+    assert any(
+        "whatever a read or the training job's tests reach is met_if_it_scales" in note for note in plan.notes
+    )
+
+
+@pytest.mark.parametrize(
+    ("writers", "rate", "count"),
+    [
+        (None, 94.5, 1),  # thousands of files
+        (1024, 94.5, 1),
+        (64, 94.5, 2),  # 1.48 GB/s each
+        (3, 94.5, 32),  # 31.5 GB/s each
+        (3, 9.45, 4),  # 1.89 TB each, in the whole interval
+    ],
+)
+def test_few_large_files_get_as_many_stripes_as_their_rate_and_size_need(
+    writers: int | None, rate: float, count: int
+) -> None:
+    saves = {94.5: ARTICLE["save"], 9.45: {"mode": "async", "blocking_seconds": 5, "headroom": 1}}
+    body = changed(ARTICLE, save=saves[rate])
+    if writers is not None:
+        body = changed(body, shards={"writers": writers})
+    plan = planned(body, directory="/x")
+    assert plan.lustre.argv[:4] == ["lfs", "setstripe", "-c", str(count)]
+    assert {test.stripe_count for test in plan.tests} == {count}
+    if count == 1:
+        assert "one object" in plan.lustre.purpose
+    else:
+        assert f"a save writes only {writers} files" in plan.lustre.purpose
+        lines = [command.line for command in one_test(plan, "dcp_save").commands]
+        assert f"lfs setstripe -c {count} /x/{plan.folder}-dcp" in lines
+
+
+def test_the_space_of_the_checkpointers_tests_is_counted() -> None:
+    plan = planned(ARTICLE)
+    checkpoint = 5_670_000_000_000
+    assert plan.script_peak_bytes == 3 * 83 * 4_194_304 * 16384
+    assert plan.checkpointer_bytes_written == 8 * checkpoint
+    assert plan.peak_bytes == 4 * checkpoint
+    assert any("removes what no later one reads" in note for note in plan.notes)
 
 
 def test_without_a_restore_target_nothing_is_read() -> None:
@@ -284,7 +370,11 @@ def test_any_scenario_that_can_be_sized_can_be_planned(body: dict[str, Any]) -> 
 def _assert_sound(plan: TestPlan) -> None:
     scripted = [test for test in plan.tests if test.scripted]
     assert plan.bytes_written == sum(test.bytes_written for test in scripted) <= EXACT_INTEGER_MAX
-    assert plan.peak_bytes == max(test.peak_bytes for test in scripted)
+    assert plan.script_peak_bytes == max(test.peak_bytes for test in scripted)
+    assert plan.peak_bytes == max(test.peak_bytes for test in plan.tests)
+    assert plan.bytes_written + plan.checkpointer_bytes_written == sum(
+        test.bytes_written for test in plan.tests
+    )
     assert 0 < plan.expected_seconds < math.inf
     assert TestPlan.model_validate_json(plan.model_dump_json()) == plan
     for test in scripted:

@@ -26,11 +26,13 @@ def _results(place: Workplace, plan: TestPlan) -> Path:
 
 def _noted(plan: TestPlan) -> list[list[str]]:
     """Return the calls that the stand-ins note when the script of a plan runs to its end."""
-    commands = [command.argv for test in plan.tests if test.scripted for command in test.commands]
-    inner = [[argv, argv[_program(argv) :]] for argv in commands]
-    return [call for calls in inner for call in calls] + [
-        test.post.argv for test in plan.tests if test.scripted
-    ]
+    calls = []
+    for test in plan.tests:
+        if test.scripted:
+            for command in test.commands:
+                calls += [command.argv, command.argv[_program(command.argv) :]]
+            calls.append(test.post.argv)  # as soon as it is made, and once
+    return calls
 
 
 def _program(argv: list[str]) -> int:
@@ -294,6 +296,17 @@ def test_a_sync_scenario_without_a_restore_target_writes_and_creates_only(workpl
     assert list(workplace.storage.iterdir()) == []
 
 
+def test_where_fewer_ranks_write_than_load_the_read_has_ranks_and_files_of_its_own(
+    workplace: Workplace,
+) -> None:
+    plan = planned(changed(SMALL, shards={"writers": 1}), directory=str(workplace.storage))
+    assert [one_test(plan, test_id).ranks for test_id in SCRIPTED] == [1, 4, 1, 1]
+    done = workplace.run(script.shell(plan))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert workplace.calls() == _noted(plan)
+    assert list(workplace.storage.iterdir()) == []
+
+
 def test_a_read_that_must_outgrow_the_memory_writes_its_own_data(workplace: Workplace) -> None:
     body = changed(SMALL, cluster={**SMALL["cluster"], "host_memory_bytes_per_node": 20_000_000})
     plan = planned(body, directory=str(workplace.storage))
@@ -314,21 +327,22 @@ def test_the_batch_file_asks_slurm_for_what_the_plan_needs() -> None:
         "#SBATCH --nodes=2",
         "#SBATCH --ntasks-per-node=2",
         f"#SBATCH --time=0-00:{script.job_minutes(plan)}:00",
+        "#SBATCH --signal=B:TERM@300",
         "#SBATCH --exclusive",
         f"#SBATCH --output={plan.folder}-%j.out",
     ]
     assert all(command.argv[0] == "srun" for test in plan.tests if test.scripted for command in test.commands)
 
 
-@pytest.mark.parametrize(("seconds", "minutes"), [(0.0, 10), (60.0, 12), (3601.0, 131), (1e12, 999_999)])
-def test_a_job_is_given_twice_its_expected_time_and_the_starts(seconds: float, minutes: int) -> None:
+@pytest.mark.parametrize(("seconds", "minutes"), [(0.0, 15), (60.0, 19), (3601.0, 256), (1e12, 999_999)])
+def test_a_job_is_given_four_times_its_expected_time_and_the_starts(seconds: float, minutes: int) -> None:
     plan = planned(SMALL).model_copy(update={"expected_seconds": seconds})
     assert script.job_minutes(plan) == minutes
 
 
 def test_a_long_job_is_given_days() -> None:
     plan = planned(SMALL).model_copy(update={"expected_seconds": 100_000.0})
-    assert "#SBATCH --time=2-07:44:00" in script.slurm(plan)
+    assert "#SBATCH --time=4-15:22:00" in script.slurm(plan)
 
 
 def test_the_load_begins_before_the_write_and_ends_after_it(workplace: Workplace) -> None:
@@ -339,3 +353,61 @@ def test_the_load_begins_before_the_write_and_ends_after_it(workplace: Workplace
     assert not list(_results(workplace, plan).glob("load.f*"))
     test = one_test(plan, "ior_write_under_read_load")
     assert test.post.argv[-1].endswith("conditions=under_read_load")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_was_finished_before_a_job_runs_out_of_time_is_posted(workplace: Workplace, shell: str) -> None:
+    # A system too slow for its time: the write and the read are done, and the next test is told to end.
+    fifo = workplace.folder / "begun"
+    os.mkfifo(fifo)
+    workplace.environment |= {
+        "STAND_IN_PAUSES": str(fifo),
+        "STAND_IN_PAUSES_AT": "ior_write_under_read_load/data",
+    }
+    plan = planned(SMALL, directory=str(workplace.storage), launcher=Launcher.SRUN)
+    with workplace.start(script.slurm(plan), shell=shell) as started:
+        rank = int(fifo.read_text())
+        started.send_signal(signal.SIGTERM)
+        out, _ = started.communicate(timeout=60)
+    assert started.returncode == 143
+    posted = [call for call in workplace.calls() if call[0] == "curl"]
+    assert posted == [one_test(plan, test_id).post.argv for test_id in ("ior_write", "ior_read")]
+    assert out.split("posted are:\n")[1].splitlines() == ["ior-write.json=201", "ior-read.json=201"]
+    assert list(workplace.storage.iterdir()) == []
+    with pytest.raises(ProcessLookupError):
+        os.kill(rank, 0)
+
+
+def test_what_ends_before_anything_is_posted_says_so(workplace: Workplace) -> None:
+    fifo = workplace.folder / "begun"
+    os.mkfifo(fifo)
+    workplace.environment["STAND_IN_PAUSES"] = str(fifo)
+    with workplace.start(script.shell(planned(SMALL, directory=str(workplace.storage)))) as started:
+        fifo.read_text()
+        started.send_signal(signal.SIGTERM)
+        out, _ = started.communicate(timeout=60)
+    assert out.endswith("posted are:\nnone\n")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_post_that_failed_is_tried_again_at_the_end(workplace: Workplace, shell: str) -> None:
+    # The service is away for the first two results.
+    workplace.write(
+        "curl", 'echo x >>tries; if [ "$(wc -l <tries)" -le 2 ]; then exit 7; fi; echo "{}" >"$9"; echo 201'
+    )
+    plan = planned(SMALL, directory=str(workplace.storage))
+    done = workplace.run(script.shell(plan), shell=shell)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "ior-write.json is not posted yet (000); that is tried again at the end." in done.stdout
+    assert "posted mdtest-create.txt" in done.stdout
+    assert [line for line in done.stdout.splitlines() if line.startswith("201")] == [
+        f"201  {result}" for result in RESULTS
+    ]
+    assert len((_results(workplace, plan) / "tries").read_text().splitlines()) == len(RESULTS) + 2
+
+
+def test_its_last_lines_are_those_that_post(workplace: Workplace) -> None:
+    plan = planned(SMALL, directory="/x")
+    end = script.shell(plan).rpartition("remove_folder\n")[2]
+    assert [one_test(plan, test_id).post.line in end for test_id in SCRIPTED] == [True] * len(SCRIPTED)
+    assert subprocess.run(["sh", "-n"], input=end, text=True, check=False).returncode == 0

@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 from service.errors import NotFound, RunIdTaken, RunsExist, UnreadableDocument
 from service.parsers.measurement import DcpOp, DcpOperation, DcpSummary
 from service.parsers.run import BenchmarkRun, Condition
+from service.sizing.spec import ScenarioSpec
 from service.store import benchmark_runs, scenarios, tables
 from service.store.database import Database
 from service.store.scenarios import Scenario
@@ -217,14 +218,19 @@ def test_pages_hold_every_run_once_and_may_be_of_one_label(
     for run in reversed(made):
         store(database, run)
     made.sort(key=lambda run: (run.received_at, run.id))
-    for label in (None, "a"):
-        expected = [run for run in made if label is None or run.storage_label == label]
+    for label, unlabelled in ((None, False), ("a", False), (None, True)):
+        expected = [run for run in made if run.storage_label == label or (label is None and not unlabelled)]
         read: list[BenchmarkRun] = []
         after = None
         with database.read() as transaction:
             while True:
                 page = benchmark_runs.list_page(
-                    transaction, scenario_id=scenario.id, limit=2, after=after, storage_label=label
+                    transaction,
+                    scenario_id=scenario.id,
+                    limit=2,
+                    after=after,
+                    storage_label=label,
+                    unlabelled=unlabelled,
                 )
                 read += page.items
                 after = page.next_after
@@ -283,6 +289,57 @@ def test_a_judgement_gets_the_runs_of_its_label_in_one_query(
             runs = benchmark_runs.for_judgement(transaction, scenario_id=scenario.id, storage_label=label)
         assert runs == expected
         assert len(statements) == 1
+
+
+def test_the_runs_of_every_storage_come_in_one_query(
+    database: Database,
+    make_run: MakeRun,
+    scenario: Scenario,
+    noon: datetime,
+    count_statements: CountStatements,
+) -> None:
+    made = [
+        make_run(f"{index}".encode(), storage_label=label, ran_at=noon + timedelta(days=index))
+        for index, label in enumerate(["a", "b", None])
+    ]
+    for run in made:
+        store(database, run)
+    with count_statements() as statements, database.read() as transaction:
+        assert benchmark_runs.of_every_storage(transaction, scenario_id=scenario.id) == made
+        assert len(statements) == 1
+        period = benchmark_runs.Period(begin=noon + timedelta(days=1))
+        assert (
+            benchmark_runs.of_every_storage(transaction, scenario_id=scenario.id, period=period) == made[1:]
+        )
+
+
+def test_the_runs_on_a_storage_come_with_their_scenarios_in_two_queries(
+    database: Database,
+    make_run: MakeRun,
+    scenario: Scenario,
+    spec: ScenarioSpec,
+    noon: datetime,
+    count_statements: CountStatements,
+) -> None:
+    with database.begin() as transaction:
+        others = [
+            scenarios.create(transaction, id=uuid4(), at=noon, name=name, spec=spec) for name in ("b", "c")
+        ]
+    made = [
+        make_run(f"{index}".encode(), scenario_id=[scenario, others[0]][index % 2].id, storage_label="pfs")
+        for index in range(20)
+    ]
+    elsewhere = make_run(b"other", scenario_id=others[1].id, storage_label="other")
+    for run in [*made, elsewhere]:
+        store(database, run)
+    with count_statements() as statements, database.read() as transaction:
+        runs, measured_for = benchmark_runs.on_storage(transaction, storage_label="pfs")
+        assert len(statements) == 2
+        assert runs == made
+        assert sorted(each.name for each in measured_for) == ["b", "llama"]
+        period = benchmark_runs.Period(end=made[1].received_at)
+        early, of_early = benchmark_runs.on_storage(transaction, storage_label="pfs", period=period)
+        assert (early, [each.name for each in of_early]) == (made[:1], ["llama"])
 
 
 def test_no_query_but_that_for_the_document_loads_it(
