@@ -92,7 +92,7 @@ def stall_usd_per_day(
     """Return the cost of stalls where each save also waits for the one before it. [USD/day]"""
     return cost.stall_usd_per_day(
         cluster_usd_per_hour=cluster_usd_per_hour,
-        blocking_seconds=blocking_seconds + effective_seconds - interval_seconds,
+        blocking_seconds=blocking_seconds + (effective_seconds - interval_seconds),
         interval_seconds=effective_seconds,
     )
 
@@ -496,7 +496,7 @@ REGISTER = {
         ),
         Formula(
             "colliding_stall_usd_per_day",
-            "86400 / effective_seconds * (blocking_seconds + effective_seconds - interval_seconds)"
+            "86400 / effective_seconds * (blocking_seconds + (effective_seconds - interval_seconds))"
             " * cluster_usd_per_hour / 3600",
             ARTICLE_1 + ", with the wait for the save before",
             stall_usd_per_day,
