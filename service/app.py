@@ -18,6 +18,7 @@ from service.api import (
     scenarios,
     series,
     sizings,
+    solutions,
     test_plans,
 )
 from service.api.middleware import EveryRequest
@@ -57,6 +58,7 @@ def create_app(settings: Settings) -> FastAPI:
     # Not include_router: it matches each request twice, against the router and then against its routes.
     for room in (
         sizings,
+        solutions,
         presets,
         scenarios,
         benchmark_runs,

@@ -15,6 +15,7 @@ may import this module; it imports none of them.
 """
 
 from dataclasses import dataclass
+from typing import Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,15 @@ class Unsatisfiable(StallbudgetError):
     def __init__(self, *faults: Fault) -> None:
         super().__init__("; ".join(fault.detail for fault in faults))
         self.faults = faults
+
+    def below(self, place: str) -> Self:
+        """Return the same of a body in which what was asked lies at a place, such as `#/spec`."""
+        return type(self)(
+            *(
+                Fault(place + fault.pointer.removeprefix("#"), fault.code, fault.detail)
+                for fault in self.faults
+            )
+        )
 
 
 class UnreadableDocument(StallbudgetError):

@@ -25,6 +25,7 @@ UNITS_BY_SUFFIX = (
     ("_usd_per_month", "USD/month"),
     ("_usd_per_year", "USD/year"),
     ("_hour_usd", "USD/h"),
+    ("_tb_per_day", "TB/day"),
     ("_per_second", "1/s"),
     ("_per_day", "1/day"),
     ("_per_node_day", "1/(node day)"),

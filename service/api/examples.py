@@ -50,16 +50,70 @@ NEW_CLUSTER: dict[str, Any] = {
     "interval": {"rule": "exact"},
 }
 
+TIERS: dict[str, Any] = {
+    **LLAMA_405B_ASYNC,
+    "tiers": [
+        {"kind": "host_memory", "interval_seconds": 60, "blocking_seconds": 0.5, "restore_seconds": 5},
+        {
+            "kind": "peer_memory",
+            "interval_seconds": 60,
+            "blocking_seconds": 0,
+            "durable_lag_seconds": 15,
+            "restore_seconds": 10,
+            "replicas": 2,
+        },
+        {
+            "kind": "node_local_nvme",
+            "interval_seconds": 300,
+            "blocking_seconds": 0,
+            "node_write_gb_per_second": 5,
+            "node_read_gb_per_second": 10,
+            "drives_per_node": 4,
+            "drive_bytes": 1_920_000_000_000,
+            "rated_drive_writes_per_day": 1,
+        },
+    ],
+    "failure_mix": [
+        {"kind": "process", "fraction": 0.25},
+        {"kind": "node_loss", "fraction": 0.7},
+        {"kind": "node_loss", "nodes": 2, "fraction": 0.05},
+    ],
+}
+
 SPECS: dict[str, dict[str, Any]] = {
     "sync": {"summary": "405B on 16,384 GPUs, synchronous saves of 60 s", "value": LLAMA_405B_SYNC},
     "async": {"summary": "The same, asynchronous saves that block for 5 s", "value": LLAMA_405B_ASYNC},
     "components": {"summary": "The same on a new cluster, its failures by component", "value": NEW_CLUSTER},
     "storage": {"summary": "70B on 1,024 GPUs: what a given storage system delivers", "value": GIVEN_STORAGE},
+    "tiers": {"summary": "405B with copies in host memory, on a peer and on NVMe", "value": TIERS},
 }
 
 SCENARIOS = {
     name: {"summary": example["summary"], "value": {"name": f"llama-{name}", "spec": example["value"]}}
     for name, example in SPECS.items()
+}
+
+QUESTIONS: dict[str, dict[str, Any]] = {
+    "write_bandwidth": {
+        "summary": "Which write bandwidth makes 90 % of the time count?",
+        "value": {
+            "spec": LLAMA_405B_SYNC,
+            "unknown": "write_gb_per_second",
+            "goal": {"goodput_fraction": 0.9},
+        },
+    },
+    "largest_cluster": {
+        "summary": "Up to how many GPUs does a given storage system keep 90 % of the time useful?",
+        "value": {"spec": GIVEN_STORAGE, "unknown": "gpus", "goal": {"goodput_fraction": 0.9}},
+    },
+    "out_of_reach": {
+        "summary": "A goodput that no write bandwidth reaches, since restarts alone waste more",
+        "value": {
+            "spec": LLAMA_405B_SYNC,
+            "unknown": "write_gb_per_second",
+            "goal": {"goodput_fraction": 0.95},
+        },
+    },
 }
 
 IOR_CSV = """\

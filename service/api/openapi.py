@@ -30,6 +30,7 @@ is an `application/problem+json` document whose `type` is a path that explains i
 
 TAGS = [
     {"name": "sizings", "description": "What a scenario asks of its storage. Stateless."},
+    {"name": "solutions", "description": "What a quantity has to be to reach a goal. Stateless."},
     {"name": "presets", "description": "Named inputs, each with its source."},
     {"name": "scenarios", "description": "Stored specs, with every past revision."},
     {"name": "benchmark-runs", "description": "What benchmarks wrote, normalised, beside the original."},

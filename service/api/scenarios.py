@@ -90,12 +90,7 @@ def _checked(body: ScenarioCreate) -> ScenarioCreate:
     try:
         size(body.spec)
     except Unsatisfiable as error:
-        raise Unsatisfiable(
-            *(
-                Fault("#/spec" + fault.pointer.removeprefix("#"), fault.code, fault.detail)
-                for fault in error.faults
-            )
-        ) from None
+        raise error.below("#/spec") from None
     return body
 
 

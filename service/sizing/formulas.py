@@ -5,7 +5,7 @@ definition. The inputs of an expression are the function's arguments.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from service.sizing import (
@@ -16,8 +16,11 @@ from service.sizing import (
     failures,
     goodput,
     interval,
+    inverse,
+    recovery,
     restart,
     staging,
+    tiers,
     trainer,
 )
 
@@ -28,6 +31,8 @@ YOUNG = "J. W. Young, Communications of the ACM 17(9), 1974"
 DALY = "J. T. Daly, Future Generation Computer Systems 22, 2006"
 RENEWAL = "Renewal argument for exponential failures; with no durable lag the complete formula of " + DALY
 STAGING = "A copy that does not fit its staging memory goes on as fast as that drains"
+GEMINI = "Z. Wang et al., GEMINI, SOSP 2023, section 4"
+TIERED = "Renewal argument for exponential failures, tier by tier; cf. A. Moody et al., SCR, SC10"
 GARWOOD = "F. Garwood, Biometrika 28(3/4), 1936: exact Poisson limits"
 KOKOLIS = "Kokolis et al., arXiv:2410.21680"
 SERIES = "Any one part stops the node, and constant rates add up: Barlow and Proschan, 1965"
@@ -61,10 +66,29 @@ def total(**parts: float) -> float:
     return sum(parts.values())
 
 
+def solved(**inputs: float) -> float:
+    """Return the first input: a value that was searched for; the others say where the search ended."""
+    return next(iter(inputs.values()))
+
+
 def ratio(**inputs: float) -> float:
     """Return the first input over the second."""
     part, whole = inputs.values()
     return part / whole
+
+
+def difference(**inputs: float) -> float:
+    """Return the first input less the second."""
+    larger, smaller = inputs.values()
+    return larger - smaller
+
+
+def drive_space_fraction(
+    *, node_bytes: float, replicas: int, versions: int, drives_per_node: int, drive_bytes: float
+) -> float:
+    """Return the part of a node's drives that a tier takes."""
+    held = tiers.held_bytes(node_bytes=node_bytes, replicas=replicas, versions=versions)
+    return held / (drives_per_node * drive_bytes)
 
 
 def product(**inputs: float) -> float:
@@ -102,8 +126,56 @@ def restart_with_load(*, restart_seconds: float, specified_load_seconds: float, 
     return restart_seconds - specified_load_seconds + load_seconds
 
 
+def tier_levels(inputs: Mapping[str, float]) -> list[tiers.Level]:
+    """Return the levels that inputs such as `host_memory.blocking_seconds` describe, in their order."""
+    found: dict[str, dict[str, float]] = {}
+    for name, value in inputs.items():
+        kind, _, field = name.partition(".")
+        found.setdefault(kind, {})[field] = value
+    return [
+        tiers.Level(
+            saves=int(level.get("saves_per_shared_save", 1)),
+            blocking_seconds=level.get("blocking_seconds", 0.0),
+            durable_lag_seconds=level.get("durable_lag_seconds", 0.0),
+            fallback_fraction=level.get("fallback_fraction", 0.0),
+            restart_seconds=level.get("restart_seconds", 0.0),
+        )
+        for level in found.values()
+    ]
+
+
+def fallback_fraction(**inputs: float) -> float:
+    """Return the failures that fall back to a tier, from three inputs for each kind of failure in turn."""
+    values = list(inputs.values())
+    return tiers.fallback_fraction(
+        failure_fractions=values[0::3],
+        survival_fractions=values[1::3],
+        nearer_survival_fractions=values[2::3],
+    )
+
+
+def tiered_fraction(
+    *,
+    shared_saves_per_failure: float,
+    seconds_per_shared_save: float,
+    mtbf_seconds: float,
+    mean_restart_seconds: float,
+) -> float:
+    """Return the part of the wall time that so many seconds in each period of shared storage are."""
+    alive = mtbf_seconds / (mtbf_seconds + mean_restart_seconds)
+    return alive / mtbf_seconds * shared_saves_per_failure * seconds_per_shared_save
+
+
 _EXACT = (
     "exp(-(restart_seconds + durable_lag_seconds)/mtbf_seconds) / (exp(interval_seconds/mtbf_seconds) - 1)"
+)
+_OUTAGE = (
+    "mtbf_seconds * ln((interval_seconds - blocking_seconds)"
+    " / (goodput_fraction * mtbf_seconds * (exp(interval_seconds/mtbf_seconds) - 1)))"
+)
+_STALL = (
+    "interval_seconds - goodput_fraction * mtbf_seconds * (exp(interval_seconds/mtbf_seconds) - 1)"
+    " * exp((restart_seconds{lag})/mtbf_seconds)"
 )
 _COLLIDING = (
     "exp(-(restart_seconds + interval_seconds - [one buffer: blocking_seconds])/mtbf_seconds)"
@@ -514,6 +586,152 @@ REGISTER = {
             DEFINITION,
             cost.space_usd_per_month,
         ),
+        Formula("difference", "the first - the second", DEFINITION, difference),
+        Formula(
+            "nested_saves",
+            "next_saves * max(1, round(next_interval_seconds / interval_seconds))",
+            "A tier saves with every save of the next one",
+            tiers.nested_saves,
+        ),
+        Formula(
+            "tier_young_interval",
+            "sqrt(2 * blocking_seconds * mtbf_seconds / fallback_fraction)",
+            YOUNG + ", for the failures that fall back to the tier",
+            tiers.tier_young_interval,
+        ),
+        Formula(
+            "shared_stall",
+            "blocking_seconds + effective_seconds - interval_seconds",
+            "Each save waits for the one before it",
+            tiers.shared_stall,
+        ),
+        Formula(
+            "shared_lag",
+            "interval_seconds - [one buffer: blocking_seconds]",
+            RENEWAL,
+            tiers.shared_lag,
+        ),
+        Formula(
+            "copies_lag",
+            "node_bytes * copies / (node_write_gb_per_second * 1e9)",
+            DEFINITION,
+            tiers.durable_lag,
+        ),
+        Formula(
+            "node_write_rate",
+            "node_bytes * copies / durable_lag_seconds / 1e9",
+            DEFINITION,
+            tiers.node_write_rate,
+        ),
+        Formula(
+            "group_survival",
+            "1 if lost_nodes < replicas, else sum over i of (-1)**i * C(g, i) * C(nodes - i*replicas, lost_nodes - "
+            "i*replicas) / C(nodes, lost_nodes), g = nodes/replicas; where that is not whole the last replicas + nodes "
+            "mod replicas nodes form a ring",
+            GEMINI,
+            recovery.survival_fraction,
+        ),
+        Formula(
+            "fallback_fraction",
+            "sum over the kinds of failure of failure_fraction * max(survival_fraction - nearer_survival_fraction, 0)",
+            "A failure falls back to the nearest tier that survives it",
+            fallback_fraction,
+        ),
+        Formula("held_bytes", "node_bytes * replicas * versions", GEMINI, tiers.held_bytes),
+        Formula("peer_bytes", "checkpoint_bytes * (replicas - 1)", GEMINI, tiers.peer_bytes),
+        Formula(
+            "written_tb_per_day",
+            "node_bytes * replicas * (86400 / interval_seconds) / 1e12",
+            DEFINITION,
+            tiers.written_tb_per_day,
+        ),
+        Formula(
+            "drive_writes_per_day",
+            "written_tb_per_day * 1e12 / (drives_per_node * drive_bytes)",
+            "JEDEC JESD218: a drive write is its capacity",
+            tiers.drive_writes_per_day,
+        ),
+        Formula(
+            "drive_space_fraction",
+            "node_bytes * replicas * versions / (drives_per_node * drive_bytes)",
+            DEFINITION,
+            drive_space_fraction,
+        ),
+        Formula(
+            "shared_saves_per_failure",
+            "A * d / F of the farthest tier; from tier to tier A and F of a stretch between saves become those of the "
+            "next by entering stretch after stretch: A * (B + d) / W of the lives pass, F * (B + d) / W more end, "
+            "W = (F + A) * B + d * A; d = sum of fallback_fraction * exp(-durable_lag_seconds/mtbf_seconds) over the "
+            "tiers so far, B the failures that fall back farther; the first stretch has A = exp(-t/mtbf_seconds), "
+            "F = 1 - A, t = (period_seconds - stalls) / its saves + its stall",
+            TIERED,
+            lambda *, period_seconds, mtbf_seconds, **levels: tiers.saves_per_failure(
+                tier_levels(levels), period_seconds=period_seconds, mtbf_seconds=mtbf_seconds
+            ),
+        ),
+        Formula(
+            "restart_per_failure",
+            "the mean over the tiers of the restart that each failure begins; one that a failure cuts short begins "
+            "again, from a farther tier where that is needed; for one tier mtbf_seconds * (exp(restart_seconds / "
+            "mtbf_seconds) - 1)",
+            TIERED,
+            lambda *, mtbf_seconds, **levels: tiers.mean_restart_seconds(
+                tier_levels(levels), mtbf_seconds=mtbf_seconds
+            ),
+        ),
+        Formula(
+            "tiered_goodput",
+            "shared_saves_per_failure * (period_seconds - sum of saves_per_shared_save * blocking_seconds)"
+            " / (mtbf_seconds + mean_restart_seconds)",
+            TIERED,
+            lambda *, shared_saves_per_failure, period_seconds, mtbf_seconds, mean_restart_seconds, **levels: (
+                tiered_fraction(
+                    shared_saves_per_failure=shared_saves_per_failure,
+                    seconds_per_shared_save=tiers.useful_seconds(
+                        tier_levels(levels), period_seconds=period_seconds
+                    ),
+                    mtbf_seconds=mtbf_seconds,
+                    mean_restart_seconds=mean_restart_seconds,
+                )
+            ),
+        ),
+        Formula(
+            "tiered_saving",
+            "shared_saves_per_failure * (sum of saves_per_shared_save * blocking_seconds)"
+            " / (mtbf_seconds + mean_restart_seconds)",
+            TIERED,
+            lambda *, shared_saves_per_failure, mtbf_seconds, mean_restart_seconds, **levels: tiered_fraction(
+                shared_saves_per_failure=shared_saves_per_failure,
+                seconds_per_shared_save=sum(
+                    level.saves * level.blocking_seconds for level in tier_levels(levels)
+                ),
+                mtbf_seconds=mtbf_seconds,
+                mean_restart_seconds=mean_restart_seconds,
+            ),
+        ),
+        Formula(
+            "tiered_lost_work",
+            "(mtbf_seconds - shared_saves_per_failure * period_seconds) / (mtbf_seconds + mean_restart_seconds)",
+            TIERED,
+            tiers.lost_work_fraction,
+        ),
+        Formula(
+            "tiered_restarting",
+            "mean_restart_seconds / (mtbf_seconds + mean_restart_seconds)",
+            TIERED,
+            lambda *, mtbf_seconds, mean_restart_seconds: (
+                mean_restart_seconds / (mtbf_seconds + mean_restart_seconds)
+            ),
+        ),
+        Formula(
+            "tiered_first_order",
+            "sum of saves_per_shared_save * blocking_seconds / period_seconds + sum of fallback_fraction * "
+            "(period_seconds / saves_per_shared_save / 2 + durable_lag_seconds + restart_seconds) / mtbf_seconds",
+            ARTICLE_1 + ", tier by tier and with the durable lag",
+            lambda *, period_seconds, mtbf_seconds, **levels: tiers.first_order_waste(
+                tier_levels(levels), period_seconds=period_seconds, mtbf_seconds=mtbf_seconds
+            ),
+        ),
         Formula(
             "spares_exhausted",
             "node_loss_fraction * P(N >= spare_nodes), N a Poisson number of mean "
@@ -577,6 +795,72 @@ REGISTER = {
             "restart_seconds - specified_load_seconds + load_seconds",
             "The restart includes its load",
             restart_with_load,
+        ),
+        Formula(
+            "goodput_for_waste",
+            "1 - waste_usd_per_year / (cluster_usd_per_hour * 8760)",
+            DEFINITION,
+            inverse.goodput_for_waste,
+        ),
+        Formula(
+            "restart_for_goodput",
+            f"{_OUTAGE} - durable_lag_seconds",
+            RENEWAL + ", solved for the restart",
+            inverse.restart_for_goodput,
+        ),
+        Formula(
+            "blocking_for_goodput",
+            _STALL.format(lag=" + durable_lag_seconds"),
+            RENEWAL + ", solved for the blocking time",
+            inverse.blocking_for_goodput,
+        ),
+        Formula(
+            "sync_write_for_goodput",
+            f"checkpoint_bytes / ({_STALL.format(lag='')}) / 1e9",
+            RENEWAL + ", solved for the blocking time",
+            inverse.sync_write_for_goodput,
+        ),
+        Formula(
+            "async_write_for_goodput",
+            f"checkpoint_bytes / ({_OUTAGE} - restart_seconds) / 1e9",
+            RENEWAL + ", solved for the durable lag",
+            inverse.async_write_for_goodput,
+        ),
+        Formula(
+            "read_for_goodput",
+            f"read_bytes / ({_OUTAGE} - durable_lag_seconds - other_restart_seconds) / 1e9",
+            RENEWAL + ", solved for the load in the restart",
+            inverse.read_for_goodput,
+        ),
+        Formula(
+            "read_for_restart",
+            "read_bytes / (restart_seconds - other_restart_seconds) / 1e9",
+            "The restart includes its load",
+            inverse.read_for_restart,
+        ),
+        Formula(
+            "solved",
+            "the first, at which the sizing gives the second, and the second reaches the third",
+            "A bracket of sizings, narrowed until its ends lie within 1e-10 of each other",
+            solved,
+        ),
+        Formula(
+            "solved_count",
+            "the first, the last count at which the sizing gives the second, and the second reaches the third",
+            "Sizings of ever closer counts",
+            solved,
+        ),
+        Formula(
+            "end_of_range",
+            "the end of what the field takes, at which the sizing gives the second",
+            "The bounds of a spec's fields",
+            solved,
+        ),
+        Formula(
+            "nearest",
+            "the first, at which the sizing gives the others: the end of what the field takes, or the best in it",
+            "Where the goal is missed by least",
+            solved,
         ),
     )
 }

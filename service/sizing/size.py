@@ -16,6 +16,7 @@ from service.sizing.sizing import (
     Read,
     Sizing,
     SizingWarning,
+    Tiers,
     WarningCode,
     Write,
 )
@@ -137,6 +138,9 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
             restore_target_seconds=spec.restore.target_seconds if spec.restore is not None else None,
         ),
         delivered=delivered(job, operation, way_back, warnings) if spec.storage is not None else None,
+        tiers=_tiers(job, operation, way_back.seconds, way_back.load_seconds, warnings)
+        if spec.tiers is not None
+        else None,
         warnings=warnings,
     )
     return sizing.model_copy(update={"explanation": explain(spec, sizing)}) if explained else sizing
@@ -379,6 +383,19 @@ def _host_memory(job: Job, warnings: list[SizingWarning]) -> HostMemory:
         memory_fraction=staged_bytes / memory if memory is not None else None,
         budget_fraction=staged_bytes / room if room is not None else None,
     )
+
+
+def _tiers(
+    job: Job,
+    operation: Operation,
+    restart_seconds: float,
+    load_seconds: float | None,
+    warnings: list[SizingWarning],
+) -> Tiers:
+    # Few scenarios have tiers: their module is read when one does.
+    from service.sizing.tiered import tiered
+
+    return tiered(job, operation, restart_seconds, load_seconds, warnings)
 
 
 def _capacity(job: Job) -> Capacity | None:

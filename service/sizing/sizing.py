@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from service.sizing.bandwidth import Limit
-from service.sizing.spec import IntervalRule
+from service.sizing.spec import FailureKind, IntervalRule, TierKind
 from service.wire import Absent, Outgoing
 
 
@@ -426,6 +426,92 @@ class Delivered(Outgoing):
     cost: Cost | Absent = None
 
 
+class FailureShare(Outgoing):
+    """A kind of failure, and how many of all failures are of it."""
+
+    kind: FailureKind
+    nodes: int | Absent = None
+    """Nodes that are struck at once; absent where the failure is of processes alone."""
+    fraction: float
+    """Of all failures."""
+
+
+class TierSurvival(Outgoing):
+    """What a tier makes of a kind of failure."""
+
+    kind: FailureKind
+    nodes: int | Absent = None
+    """Nodes that are struck at once; absent where the failure is of processes alone."""
+    survival_fraction: float
+    """The probability that the tier still holds every part of its checkpoint."""
+
+
+class Tier(Outgoing):
+    """One tier of the set. A figure that its kind does not have is absent."""
+
+    kind: TierKind
+    interval_seconds: float
+    """The interval in force, fitted so that the tier saves with every save of the next one. [s]"""
+    young_seconds: float | Absent = None
+    """Young's interval for the failures that fall back to this tier; absent where none do, or no save stalls. [s]"""
+    saves_per_shared_save: int
+    """Saves to this tier in one period of shared storage."""
+    blocking_seconds: float
+    """What a save to this tier stops training for; of shared storage with the wait for the save before. [s]"""
+    durable_lag_seconds: float
+    """From training going on until the tier holds the save. [s]"""
+    restore_seconds: float | Absent = None
+    """The load from this tier, where it is known. [s]"""
+    restart_seconds: float
+    """The whole restart with that load in it. [s]"""
+    survives: list[TierSurvival]
+    """Failure by failure."""
+    fallback_fraction: float
+    """Failures that no nearer tier survives and this one does, over all failures."""
+    memory_bytes_per_node: int | Absent = None
+    """DRAM for every version and every peer's copy. [B]"""
+    nvme_bytes_per_node: int | Absent = None
+    """Space on the drives for the same. [B]"""
+    nvme_fraction: float | Absent = None
+    """That over the node's drives, where they are known."""
+    peer_bytes_per_save: int | Absent = None
+    """What all nodes send for the copies on other nodes. [B]"""
+    node_write_gb_per_second: float | Absent = None
+    """What a node must write, or send, for a save to be durable in its lag. [10^9 B/s]"""
+    node_written_tb_per_day: float | Absent = None
+    """What a node's drives take in a day of saves. [10^12 B/day]"""
+    drive_writes_per_day: float | Absent = None
+    """How often a day each drive is written over. [1/day]"""
+    rated_writes_fraction: float | Absent = None
+    """That over the drive's rating."""
+
+
+class Tiers(Outgoing):
+    """The tiers together: what they hold, and where the wall time goes with all of them."""
+
+    failure_mix: list[FailureShare]
+    """The kinds of failure that the figures rest on."""
+    each: list[Tier]
+    """Nearest first; the last is shared storage, with the scenario's own save and interval."""
+    memory_bytes_per_node: int | Absent = None
+    """DRAM for all tiers in memory, and for async staging. [B]"""
+    memory_fraction: float | Absent = None
+    """The same over the node's memory, where that is known."""
+    shared_saves_per_failure: float
+    """Saves to shared storage that come to count between two failures, on average."""
+    mean_restart_seconds: float
+    """The way back on average over the tiers, failures during it included. [s]"""
+    goodput: ExactGoodput
+    first_order_waste_fraction: float
+    """Stalls, half an interval, lag and restart of each tier, to first order: to check the exact figure by hand."""
+    gained_goodput_fraction: float
+    """The goodput with the tiers less that with shared storage alone."""
+    waste_usd_per_year: float | Absent = None
+    """GPU time that does not count with the tiers. [USD/year]"""
+    gained_usd_per_year: float | Absent = None
+    """What of the waste with shared storage alone the tiers save. [USD/year]"""
+
+
 class TargetId(StrEnum):
     """What a storage system must reach, item by item."""
 
@@ -499,6 +585,13 @@ class WarningCode(StrEnum):
     THREADS_MAKE_FILES = "threads_make_files"
     LOAD_NOT_SEPARATE = "load_not_separate"
     AGGREGATE_BANDWIDTH_UNKNOWN = "aggregate_bandwidth_unknown"
+    FAILURE_MIX_ASSUMED = "failure_mix_assumed"
+    TIER_INTERVAL_FITTED = "tier_interval_fitted"
+    TIER_SLOWER_THAN_NEXT = "tier_slower_than_next"
+    TIERS_EXCEED_HOST_MEMORY = "tiers_exceed_host_memory"
+    TIER_EXCEEDS_NODE_NETWORK = "tier_exceeds_node_network"
+    TIER_EXCEEDS_DRIVES = "tier_exceeds_drives"
+    DRIVE_WRITES_EXCEED_RATING = "drive_writes_exceed_rating"
 
 
 class SizingWarning(Outgoing):
@@ -557,5 +650,6 @@ class Sizing(Outgoing):
     cost: Cost | Absent = None
     targets: list[Target]
     delivered: Delivered | Absent = None
+    tiers: Tiers | Absent = None
     warnings: list[SizingWarning]
     explanation: list[Explanation] | Absent = None

@@ -1,4 +1,4 @@
-"""A sizing is answered without FastAPI's handler; with it, as with a query, the answer is the same."""
+"""A sizing, or a solution, is answered without FastAPI's handler; with it, as with a query, the answer is the same."""
 
 import json
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from service.api.examples import LLAMA_405B_SYNC, SPECS
+from service.api.examples import LLAMA_405B_SYNC, QUESTIONS, SPECS
 from service.app import create_app
 from service.settings import Settings
 
@@ -28,10 +28,17 @@ def client() -> Iterator[TestClient]:
         yield made
 
 
-@pytest.mark.parametrize("body", BODIES)
-def test_the_answer_is_the_one_that_the_framework_gives(client: TestClient, body: Any) -> None:  # noqa: ANN401
+ASKED: list[tuple[str, Any]] = [
+    *(("/v1/sizings", body) for body in BODIES),
+    *(("/v1/solutions", each["value"]) for each in QUESTIONS.values()),
+    ("/v1/solutions", {"spec": LLAMA_405B_SYNC, "unknown": "none"}),
+]
+
+
+@pytest.mark.parametrize(("path", "body"), ASKED)
+def test_the_answer_is_the_one_that_the_framework_gives(client: TestClient, path: str, body: Any) -> None:  # noqa: ANN401
     text = json.dumps(body)
-    ours, frameworks = (client.post("/v1/sizings" + query, content=text) for query in ("", "?explain=false"))
+    ours, frameworks = (client.post(path + query, content=text) for query in ("", "?explain=false"))
     assert ours.status_code == frameworks.status_code
     assert ours.headers.keys() == frameworks.headers.keys()
     answers = [ours.json(), frameworks.json()]

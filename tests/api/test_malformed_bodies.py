@@ -280,6 +280,9 @@ def _to_all(client: TestClient, scenario: str, body: bytes, wrapped: bytes) -> I
         client.put(f"/v1/scenarios/{scenario}", content=wrapped, headers={"If-Match": "*"}),
         "#/spec",
     )
+    # What has a name here asks a question there.
+    question = b'"unknown": "restart_seconds", "goal": {"goodput_fraction": 0.5}'
+    yield client.post("/v1/solutions", content=wrapped.replace(b'"name": "never"', question)), "#/spec"
 
 
 def _named(spec: str) -> bytes:

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
-from service.api.examples import SPECS
+from service.api.examples import QUESTIONS, SPECS
 from tests.api.asking import DCP, IOR_CSV, IOR_JSON, IOR_TEXT, PROBLEM, nulls, store
 
 FEW = settings(
@@ -31,7 +31,10 @@ WORDS = st.one_of(
     st.text(max_size=10), st.sampled_from(["sync", "async", "fixed", "young", "daly", "exact", "llama-3-70b"])
 )
 LEAVES = st.one_of(st.none(), st.booleans(), NUMBERS, WORDS)
-FIELDS = sorted({name for each in SPECS.values() for block in each["value"].values() for name in block})
+BLOCKS = [block for each in SPECS.values() for block in each["value"].values()]
+FIELDS = sorted(
+    {name for block in BLOCKS for item in (block if isinstance(block, list) else [block]) for name in item}
+)
 KEYS = st.one_of(st.text(max_size=5), st.sampled_from([*FIELDS, "mtbf_hours", "shards", "name", "spec"]))
 VALUES = st.recursive(
     LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4), max_leaves=8
@@ -106,6 +109,17 @@ def test_a_good_spec_with_other_numbers_gets_an_answer_without_infinities(
     stateless: TestClient, spec: object
 ) -> None:
     answer = stateless.post("/v1/sizings?explain=true", content=json.dumps(spec))
+    _is_an_answer(answer, {200})
+    assert "Infinity" not in answer.text
+    assert "NaN" not in answer.text
+
+
+@FEW
+@given(mutated([each["value"] for each in QUESTIONS.values()], NUMBERS | WORDS))
+def test_a_good_question_changed_at_random_gets_an_answer_without_infinities(
+    stateless: TestClient, question: object
+) -> None:
+    answer = stateless.post("/v1/solutions?explain=true", content=json.dumps(question))
     _is_an_answer(answer, {200})
     assert "Infinity" not in answer.text
     assert "NaN" not in answer.text

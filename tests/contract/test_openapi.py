@@ -11,6 +11,7 @@ from httpx2 import Response
 from jsonschema import Draft202012Validator, FormatChecker
 from starlette.testclient import TestClient
 
+from service.api.examples import QUESTIONS
 from service.app import create_app
 from service.settings import Settings
 from tests.api.asking import DCP, IOR_CSV, IOR_JSON, NOWHERE, PROBLEM, SYNC, dcp, store, stored_run, upload
@@ -232,7 +233,7 @@ def test_every_body_is_required_and_has_an_example(document: Json) -> None:
         assert content["examples"]
         for example in content["examples"].values():
             assert set(example) == {"summary", "value"}
-    assert found == 4
+    assert found == 5
 
 
 def test_every_example_is_accepted(document: Json, client: TestClient) -> None:
@@ -320,6 +321,10 @@ def _tour_of_success(tour: Tour) -> Json:
         assert name
         for explain in ("", "?explain=true"):
             tour.ask("POST", f"/v1/sizings{explain}", 200, json=example["value"])
+    questions = tour.document["paths"]["/v1/solutions"]["post"]["requestBody"]["content"]["application/json"]
+    for example in questions["examples"].values():
+        for explain in ("", "?explain=true"):
+            tour.ask("POST", f"/v1/solutions{explain}", 200, json=example["value"])
     for name in ("models", "failure-records", "gpus", "save-load-times", "storage-systems"):
         tour.ask("GET", f"/v1/presets/{name}", 200)
     for path in ("/problems", "/problems/stale", "/doubts", "/doubts/stale"):
@@ -375,7 +380,7 @@ def _tour_of_failure(tour: Tour, ids: Json) -> None:
         headers = {"If-Match": "*"}
         has_body = "requestBody" in operation
         ask = (
-            {"content": SYNC_TEXT if template == "/v1/sizings" else body, "headers": headers}
+            {"content": STATELESS.get(template, body), "headers": headers}
             if has_body
             else {"headers": headers}
         )
@@ -403,7 +408,10 @@ def _tour_of_failure(tour: Tour, ids: Json) -> None:
     tour.ask("POST", f"{place}/benchmark-runs", 422, content=b"")
 
 
-SYNC_TEXT = json.dumps(SYNC)
+STATELESS = {
+    "/v1/sizings": json.dumps(SYNC),
+    "/v1/solutions": json.dumps(QUESTIONS["write_bandwidth"]["value"]),
+}
 
 
 def _required_query(operation: Json) -> str:
@@ -454,6 +462,7 @@ def test_every_answer_is_as_documented_and_every_documented_status_is_answered(
 def test_every_route_of_the_contract_is_in_the_document(document: Json) -> None:
     expected = {
         "/v1/sizings": {"post"},
+        "/v1/solutions": {"post"},
         "/v1/presets/models": {"get"},
         "/v1/presets/failure-records": {"get"},
         "/v1/presets/gpus": {"get"},

@@ -28,12 +28,12 @@ ARTICLE: Body = {
 """The worked example of "Checkpoint I/O Sizing", priced as in "Checkpoint Storage That Doesn't Stall Training"."""
 
 
-def article(**blocks: Body | None) -> Body:
+def article(**blocks: Body | list[Body] | None) -> Body:
     """Return the articles' scenario with other blocks; None leaves a block out."""
     return {name: block for name, block in {**ARTICLE, **blocks}.items() if block is not None}
 
 
-def sized(**blocks: Body | None) -> Sizing:
+def sized(**blocks: Body | list[Body] | None) -> Sizing:
     """Return the sizing of the articles' scenario with other blocks."""
     return size(ScenarioSpec.model_validate(article(**blocks)))
 
@@ -156,6 +156,66 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
     )
     if chosen_mode == "sync" and times_a_save and draw(st.booleans()):
         body["save"] = {"mode": "sync"}
+    if draw(st.booleans()):
+        body |= draw(
+            tiers(
+                nodes=-(-gpus // cluster.get("gpus_per_node", 8)),
+                most_seconds=body["interval"].get("seconds", 1e9),
+            )
+        )
+    return body
+
+
+_SHARES = st.sampled_from([0, 1, 2, 5, 2**40])
+
+
+@st.composite
+def tiers(draw: st.DrawFn, *, nodes: int, most_seconds: float) -> Body:
+    """Draw the tiers of a cluster of so many nodes, none slower to save than so, and what failures leave of it."""
+    kinds = [kind for kind in ("host_memory", "peer_memory", "node_local_nvme") if draw(st.booleans())]
+    if nodes == 1:
+        kinds = [kind for kind in kinds if kind != "peer_memory"]
+    drawn, least = [], 1e-3
+    for kind in kinds or ["node_local_nvme"]:
+        least = draw(logarithmic(least, most_seconds))
+        tier = {"kind": kind, "interval_seconds": least}
+        tier["blocking_seconds"] = draw(st.just(0.0) | logarithmic(1e-9, min(least / 8, 1e7)))
+        tier |= draw(
+            st.sampled_from(
+                [{"restore_seconds": 0.0}, {"node_read_gb_per_second": 20.0}, {"read_gb_per_second": 900.0}]
+            )
+        )
+        if kind != "host_memory":
+            if draw(st.booleans()):
+                tier["durable_lag_seconds"] = draw(logarithmic(1e-6, min(least, 1e7)))
+            else:
+                tier["node_write_gb_per_second"] = draw(logarithmic(1e-3, 1e9))
+            if draw(st.booleans()):
+                tier["replicas"] = draw(st.integers(2 if kind == "peer_memory" else 1, min(nodes, 16)))
+        if kind == "node_local_nvme" and draw(st.booleans()):
+            tier |= {
+                "drives_per_node": draw(st.integers(1, 256)),
+                "drive_bytes": draw(logarithmic_count(1, 10**15)),
+            }
+            if draw(st.booleans()):
+                tier["rated_drive_writes_per_day"] = draw(logarithmic(1e-3, 1e4))
+        if draw(st.booleans()):
+            tier["versions"] = draw(st.integers(1, 16))
+        drawn.append(tier)
+    body: Body = {"tiers": drawn}
+    if draw(st.booleans()):
+        shares = {
+            ("process", 1): draw(_SHARES),
+            ("node_reboot", 1): draw(_SHARES),
+            ("node_reboot", nodes): draw(_SHARES),
+            ("node_loss", draw(logarithmic_count(1, nodes))): draw(_SHARES),
+            ("node_loss", 1): 1,
+        }
+        body["failure_mix"] = [
+            {"kind": kind, "fraction": share / sum(shares.values())}
+            | ({"nodes": struck} if kind != "process" else {})
+            for (kind, struck), share in shares.items()
+        ]
     return body
 
 

@@ -25,6 +25,34 @@ ASYNC = {"mode": "async", "blocking_seconds": 5}
 PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
 PRICES = {"gpu_hour_usd": 2.35, "hot_usd_per_tb_month": 20, "cold_usd_per_tb_month": 3}
 
+TIERS: list[Body] = [
+    {"kind": "host_memory", "interval_seconds": 60, "blocking_seconds": 0.5, "node_read_gb_per_second": 20},
+    {
+        "kind": "peer_memory",
+        "interval_seconds": 120,
+        "blocking_seconds": 0,
+        "durable_lag_seconds": 10,
+        "restore_seconds": 10,
+    },
+    {
+        "kind": "node_local_nvme",
+        "interval_seconds": 300,
+        "blocking_seconds": 1,
+        "node_write_gb_per_second": 0.1,
+        "read_gb_per_second": 2000,
+        "replicas": 2,
+        "drives_per_node": 4,
+        "drive_bytes": 1_920_000_000_000,
+        "rated_drive_writes_per_day": 1,
+    },
+]
+FAILURE_MIX: list[Body] = [
+    {"kind": "process", "fraction": 0.25},
+    {"kind": "node_reboot", "nodes": 4, "fraction": 0.25},
+    {"kind": "node_loss", "fraction": 0.375},
+    {"kind": "node_loss", "nodes": 3, "fraction": 0.125},
+]
+
 BODIES: dict[str, Body] = {
     "sync": article(),
     "sync on storage": article(storage=STORAGE, interval={"rule": "exact"}),
@@ -120,6 +148,28 @@ BODIES: dict[str, Body] = {
     ),
     "two tiers": article(
         retention={"hot_copies": 2, "cold_copies": 50, "cold_protection_fraction": 0.5}, prices=PRICES
+    ),
+    "tiers": article(
+        cluster={"gpus": 16384, "gpu_preset": "h100-sxm"},
+        save=ASYNC,
+        interval={"rule": "exact"},
+        tiers=TIERS,
+    ),
+    "tiers under colliding saves": article(
+        save=ASYNC | {"durable_lag_seconds": 900, "staging_buffers": 2},
+        shards={"skew": 1.2},
+        tiers=TIERS[2:],
+        failure_mix=FAILURE_MIX,
+    ),
+    "a tier beside a restart as a whole": article(
+        cluster={"gpus": 16384, "host_memory_bytes_per_node": 10**12},
+        restore=None,
+        prices=None,
+        tiers=[
+            {"kind": "peer_memory", "interval_seconds": 100, "blocking_seconds": 0.1, "restore_seconds": 9}
+            | {"node_write_gb_per_second": 10, "replicas": 3}
+        ],
+        failure_mix=FAILURE_MIX,
     ),
     "as little as may be": article(interval=None, restore=None, retention=None, prices=None),
     "components of a new cluster": article(
@@ -227,8 +277,10 @@ def test_a_line_says_its_formula_source_and_units(body: Body) -> None:
             counted = entry.name.rpartition(".")[2] in {
                 "gpus", "gpus_per_node", "writers", "files_per_writer", "files", "nodes", "holders", "skew",
                 "copies", "parameters", "observed_failures", "observed_gpus", "mtbf_gpus", "headroom",
-                "reduction_factor", "read_amplification", "staging_buffers", "observed_planned", "per_node",
-                "early_life_factor", "spare_nodes", "interval_steps", "writing_ranks", "threads",
+                "reduction_factor", "read_amplification", "staging_buffers", "replicas", "versions", "lost_nodes",
+                "drives_per_node", "saves_per_shared_save", "next_saves", "shared_saves_per_failure",
+                "observed_planned", "per_node", "early_life_factor", "spare_nodes", "interval_steps", "writing_ranks",
+                "threads",
             }  # fmt: skip
             assert counted or entry.unit != "1" or entry.name.endswith("_fraction"), entry.name
 

@@ -100,6 +100,26 @@ def test_a_formula_can_be_read_and_traced(entry: Formula) -> None:
         ("interval_of_steps", {"interval_steps": 82, "blocking_seconds": 5.0, "step_seconds": 7.3}),
         ("writing_ranks", {"writers": 700, "nodes": 256}),
         ("writer_threads", {"node_gb_per_second": 50.0, "thread_gb_per_second": 1.7, "writing_ranks": 8}),
+        ("nested_saves", {"next_interval_seconds": 600.0, "interval_seconds": 70.0, "next_saves": 3}),
+        ("shared_stall", {"blocking_seconds": 5.0, "interval_seconds": 600.0, "effective_seconds": 905.0}),
+        ("copies_lag", {"node_bytes": 3e9, "copies": 2, "node_write_gb_per_second": 7.0}),
+        ("node_write_rate", {"node_bytes": 3e9, "copies": 2, "durable_lag_seconds": 7.0}),
+        ("held_bytes", {"node_bytes": 3e9, "replicas": 2, "versions": 3}),
+        ("peer_bytes", {"checkpoint_bytes": 1e12, "replicas": 3}),
+        ("written_tb_per_day", {"node_bytes": 3e9, "replicas": 2, "interval_seconds": 300.0}),
+        ("drive_writes_per_day", {"written_tb_per_day": 3.0, "drives_per_node": 4, "drive_bytes": 1e12}),
+        (
+            "drive_space_fraction",
+            {"node_bytes": 3e9, "replicas": 2, "versions": 3, "drives_per_node": 4, "drive_bytes": 1e12},
+        ),
+        (
+            "tiered_lost_work",
+            {
+                "mtbf_seconds": 9e3, "shared_saves_per_failure": 8.0, "period_seconds": 600.0,
+                "mean_restart_seconds": 500.0,
+            },
+        ),
+        ("tiered_restarting", {"mean_restart_seconds": 500.0, "mtbf_seconds": 9e3}),
         ("restart_with_load", {"restart_seconds": 9.0, "specified_load_seconds": 5.0, "load_seconds": 7.0}),
     ],
 )  # fmt: skip

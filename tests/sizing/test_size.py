@@ -15,9 +15,10 @@ from service.errors import Unsatisfiable
 from service.sizing.bandwidth import Limit
 from service.sizing.size import size
 from service.sizing.sizing import Delivered, Sizing, WarningCode
-from service.sizing.spec import ScenarioSpec
+from service.sizing.spec import FailureShareSpec, ScenarioSpec, TierSpec
 from tests.sizing.scenarios import Body, article, bodies, logarithmic, sized
 
+LISTS = {"tiers": TierSpec, "failure_mix": FailureShareSpec}
 GOLDEN = sorted((Path(__file__).parents[1] / "data" / "golden").glob("*.json"))
 
 
@@ -77,15 +78,19 @@ def test_every_valid_spec_is_sized_in_finite_numbers_or_refused_by_name(body: Bo
     figures = _figures(sizing)
     for pointer, value in figures.items():
         assert math.isfinite(value), pointer
-        assert value >= 0 or pointer.endswith("/effective_training_time_ratio"), pointer
+        signed = pointer.endswith("/effective_training_time_ratio") or pointer.startswith("#/tiers/gained_")
+        assert value >= 0 or signed, pointer
         if pointer.endswith("_bytes") or isinstance(value, int):
             assert value < 2**63, pointer
-        if "/goodput/exact/" in pointer or pointer.endswith("/goodput_fraction"):
+        if ("/goodput/" in pointer and "first_order" not in pointer) or pointer.endswith("/goodput_fraction"):
             assert value <= 1.0, pointer
     for block in (sizing, sizing.delivered):
         if block is not None and block.goodput is not None:
             exact = block.goodput.exact
             assert sum(exact.model_dump().values()) == pytest.approx(1.0, abs=2e-15)
+    if sizing.tiers is not None:
+        assert sum(sizing.tiers.goodput.model_dump().values()) == pytest.approx(1.0, abs=2e-15)
+        assert sum(tier.fallback_fraction for tier in sizing.tiers.each) == pytest.approx(1.0, abs=1e-14)
     for warning in sizing.warnings:
         _assert_points_into_the_spec(warning.pointer)
 
@@ -94,6 +99,9 @@ def _assert_points_into_the_spec(pointer: str) -> None:
     root, block, *rest = pointer.split("/")
     assert root == "#"
     model: Any = ScenarioSpec.model_fields[block].annotation
+    if block in LISTS:
+        model = LISTS[block]
+        assert rest == [] or rest.pop(0).isdecimal()
     if rest:
         (name,) = rest
         inner = next(arm for arm in getattr(model, "__args__", (model,)) if hasattr(arm, "model_fields"))

@@ -108,4 +108,8 @@ def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
         explain_cost(lines, job, "#", sizing.cost, sizing.goodput, sizing.interval, sizing.blocking.seconds)
     explain_targets(lines, job)
     explain_delivered(lines, job)
+    if sizing.tiers is not None:  # few scenarios have tiers: their module is read when one does
+        from service.sizing.explain.tiers import explain_tiers
+
+        explain_tiers(lines, job)
     return lines

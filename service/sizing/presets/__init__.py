@@ -123,6 +123,26 @@ def failure_records() -> dict[str, FailureRecord]:
     }
 
 
+class FailureMix(Outgoing):
+    """A published record of interruptions, counted by what they leave of a node."""
+
+    name: str
+    process: int
+    """Interruptions that leave every node its memory."""
+    node_loss: int
+    """Interruptions that cost a node."""
+    assumption: str
+    """How the causes were sorted."""
+    source: str
+    """Where the causes were published."""
+
+
+@cache
+def failure_mixes() -> dict[str, FailureMix]:
+    """Return the mixes of failures by name."""
+    return {mix.name: mix for mix in map(FailureMix.model_validate, _rows("failure_mixes.json"))}
+
+
 @cache
 def save_load_times() -> dict[str, SaveLoadTimes]:
     """Return the measured times by name."""

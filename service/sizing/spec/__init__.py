@@ -7,15 +7,19 @@ contradicts itself; `ScenarioSpec` refuses what needs two blocks to see.
 from service.sizing.spec.cluster import ClusterSpec, ShardsSpec
 from service.sizing.spec.failures import FailingComponent, FailuresSpec
 from service.sizing.spec.model import ModelSpec
+from service.sizing.spec.question import SolutionGoal, SolutionQuestion, SolutionUnknown
 from service.sizing.spec.restart import RestartSpec, RestoreSpec
 from service.sizing.spec.save import DEFAULT_HEADROOM, IntervalRule, IntervalSpec, SaveMode, SaveSpec
 from service.sizing.spec.scenario import ScenarioSpec
 from service.sizing.spec.storage import PricesSpec, RetentionSpec, StorageSpec
+from service.sizing.spec.tiers import FailureKind, FailureShareSpec, TierKind, TierSpec
 
 __all__ = [
     "DEFAULT_HEADROOM",
     "ClusterSpec",
     "FailingComponent",
+    "FailureKind",
+    "FailureShareSpec",
     "FailuresSpec",
     "IntervalRule",
     "IntervalSpec",
@@ -28,5 +32,10 @@ __all__ = [
     "SaveSpec",
     "ScenarioSpec",
     "ShardsSpec",
+    "SolutionGoal",
+    "SolutionQuestion",
+    "SolutionUnknown",
     "StorageSpec",
+    "TierKind",
+    "TierSpec",
 ]

@@ -14,6 +14,7 @@ from service.sizing.spec.model import ModelSpec
 from service.sizing.spec.restart import RestartSpec, RestoreSpec
 from service.sizing.spec.save import IntervalSpec, SaveSpec
 from service.sizing.spec.storage import PricesSpec, RetentionSpec, StorageSpec
+from service.sizing.spec.tiers import FailureShares, Tiers, tier_contradictions
 from service.wire import Absent, Incoming
 
 
@@ -31,6 +32,10 @@ class ScenarioSpec(Incoming):
     retention: RetentionSpec | Absent = None
     storage: StorageSpec | Absent = None
     prices: PricesSpec | Absent = None
+    tiers: Tiers | Absent = None
+    """Tiers nearer than shared storage, nearest first; `save` and `interval` are the tier `shared_storage`."""
+    failure_mix: FailureShares | Absent = None
+    """What failures leave of the nodes, for `tiers`; without it as in the Llama 3 record."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -92,6 +97,13 @@ class ScenarioSpec(Incoming):
                 "/restart/load_seconds",
                 "missing",
                 "Give load_seconds, or restore.target_seconds or storage.read_gb_per_second to take it from.",
+            )
+        if self.tiers is not None or self.failure_mix is not None:
+            yield from tier_contradictions(
+                tiers=self.tiers,
+                failure_mix=self.failure_mix,
+                nodes=-(-gpus // self.cluster.gpus_per_node),
+                interval_seconds=self.interval.seconds,
             )
 
     @property
