@@ -46,7 +46,12 @@ def delivered(
         )
         _warn_of_unknown(storage.write_gb_per_second, "write", warnings)
         if spec.save.staging_budget_bytes_per_node is not None:
-            through = staged(job, drain_seconds=transfer.seconds)
+            through = staged(
+                spec,
+                node_share_bytes=job.node_share_bytes,
+                mtbf_seconds=job.mtbf_seconds,
+                drain_seconds=transfer.seconds,
+            )
             assert through is not None  # noqa: S101 - a drain that no interval stretches always has an answer
             interval_seconds, blocking_seconds = through.interval_seconds, through.blocking_seconds
             lag_seconds = through.lag_seconds

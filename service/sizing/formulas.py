@@ -410,6 +410,12 @@ REGISTER = {
             lambda *, allowed_seconds, **inputs: max(allowed_seconds, staging.overlapped_stall(**inputs)),
         ),
         Formula(
+            "interval_of_wait",
+            "spared_seconds / waiting_fraction",
+            "Where a wait that grows with the interval has used up what the rest of the stall leaves it",
+            staging.interval_of_wait,
+        ),
+        Formula(
             "serial_lag",
             "min(node_share_bytes, staging_budget_bytes) / (drain_gb_per_second * 1e9)",
             STAGING,

@@ -237,7 +237,7 @@ def _staged(job: Job, warnings: list[SizingWarning]) -> Staged:
                 f"{job.buffers} staging buffers take {needed:.6g} bytes on a node: give as much, or fewer buffers.",
             )
         )
-    found = staged(job)
+    found = staged(job.spec, node_share_bytes=job.node_share_bytes, mtbf_seconds=job.mtbf_seconds)
     if found is None:
         raise Unsatisfiable(
             Fault(

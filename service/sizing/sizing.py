@@ -121,7 +121,7 @@ class Interval(Outgoing):
     daly_seconds: float
     """What Daly's higher-order rule gives. [s]"""
     exact_seconds: float
-    """The optimum for exponential failures. [s]"""
+    """The optimum for exponential failures, where the stall does not grow with the interval. [s]"""
     effective_seconds: float | Absent = None
     """The period that results where a save waits for the one before it; absent where none does. [s]"""
     collision: Collision | Absent = None

@@ -34,6 +34,11 @@ def overlapped_stall(
     return max(copy_seconds, max(node_share_bytes - staging_budget_bytes, 0.0) / (drain_gb_per_second * GB))
 
 
+def interval_of_wait(*, spared_seconds: float, waiting_fraction: float) -> float:
+    """Return the interval at which a wait that is a fraction of it takes so long. [s]"""
+    return spared_seconds / waiting_fraction
+
+
 def serial_lag(*, node_share_bytes: float, staging_budget_bytes: float, drain_gb_per_second: float) -> float:
     """Return the durable lag where nothing drains while a save is copied: what is staged when training goes on. [s]"""
     return min(node_share_bytes, staging_budget_bytes) / (drain_gb_per_second * GB)

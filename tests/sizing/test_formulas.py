@@ -96,6 +96,7 @@ def test_a_formula_can_be_read_and_traced(entry: Formula) -> None:
         ),
         ("serial_lag", {"node_share_bytes": 9e9, "staging_budget_bytes": 2e9, "drain_gb_per_second": 0.5}),
         ("overlapped_lag", {"node_share_bytes": 9e9, "staging_stall_seconds": 5.0, "drain_gb_per_second": 0.5}),
+        ("interval_of_wait", {"spared_seconds": 9.0, "waiting_fraction": 0.2}),
         ("interval_steps", {"interval_seconds": 600.0, "blocking_seconds": 5.0, "step_seconds": 7.3}),
         ("interval_of_steps", {"interval_steps": 82, "blocking_seconds": 5.0, "step_seconds": 7.3}),
         ("writing_ranks", {"writers": 700, "nodes": 256}),

@@ -54,7 +54,6 @@ def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
         sizing.interval,
         sizing.blocking.seconds,
         sizing.write.durable_lag_seconds,
-        stall_is_delivered=sizing.blocking.budget_seconds is not None,
     )
     explain_blocking(lines, job)
     explain_restart(lines, job)

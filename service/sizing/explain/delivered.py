@@ -39,8 +39,6 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
         interval_seconds = block.blocking.seconds / block.blocking.overhead_fraction
     if block.interval is not None and block.blocking is not None:
         interval_seconds = block.interval.seconds
-        # Without a delivered write the stall and the interval are those that the scenario asks for.
-        told = block.blocking if block.write is not None else sizing.blocking
         explain_interval(
             lines,
             job,
@@ -48,7 +46,8 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
             block.interval,
             blocking_seconds,
             lag_seconds,
-            stall_is_delivered=stall_is_delivered or told.budget_seconds is not None,
+            stall_is_delivered=stall_is_delivered,
+            drain_seconds=block.write.seconds if block.write is not None else None,
         )
     if block.blocking is not None:
         if block.blocking.staging_stall_seconds is not None and block.write is not None:

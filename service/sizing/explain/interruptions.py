@@ -2,7 +2,12 @@
 
 from service.sizing import goodput, presets
 from service.sizing.explain.lines import EXPONENTIAL, RATE_SCALES, RATES_ADD_UP, Facts, Lines
-from service.sizing.explain.saving import explain_stall_in_force, explain_transfer, staged_lag
+from service.sizing.explain.saving import (
+    explain_staged_interval,
+    explain_stall_in_force,
+    explain_transfer,
+    staged_lag,
+)
 from service.sizing.interruptions import durable_lag_of, record_of
 from service.sizing.sizing import AtMtbf, Interval, Restart, RestartPart
 from service.sizing.spec import FailuresSpec, IntervalRule
@@ -161,7 +166,9 @@ def _explain_end(lines: Lines, job: Facts, at: str, found: AtMtbf) -> None:
         )
     if found.restart_seconds is not None:
         _explain_restart_at(lines, job, at, found)
-    if rule is IntervalRule.FIXED:
+    if spec.save.staging_budget_bytes_per_node is not None:
+        explain_staged_interval(lines, job, f"{at}/interval_seconds", found.mtbf_seconds)
+    elif rule is IntervalRule.FIXED:
         lines.add(f"{at}/interval_seconds", "given", {"interval.seconds": spec.interval.seconds})
     elif overhead is not None:
         lines.add(

@@ -4,6 +4,7 @@ from service.sizing import presets, staging
 from service.sizing.explain.lines import CREATES_OVERLAP, EXPONENTIAL, LAST_NODE_FULL, Facts, Lines
 from service.sizing.sizing import Blocking, Interval
 from service.sizing.spec import DEFAULT_HEADROOM, IntervalRule
+from service.sizing.staged import staged
 from service.units import GB
 
 
@@ -16,11 +17,14 @@ def explain_interval(
     durable_lag_seconds: float | None,
     *,
     stall_is_delivered: bool = False,
+    drain_seconds: float | None = None,
 ) -> None:
     """Explain an interval block: of the sizing, or of what is delivered."""
     save = job.spec.save
     inputs = {"blocking_seconds": blocking_seconds, "mtbf_seconds": job.mtbf_seconds}
-    if block.rule is IntervalRule.FIXED:
+    if save.staging_budget_bytes_per_node is not None and durable_lag_seconds is not None:
+        explain_staged_interval(lines, job, f"{at}/interval/seconds", job.mtbf_seconds, drain_seconds)
+    elif block.rule is IntervalRule.FIXED:
         lines.add(f"{at}/interval/seconds", "given", {"interval.seconds": job.spec.interval.seconds})
     elif save.overhead_fraction is not None and not stall_is_delivered:
         lines.add(
@@ -88,6 +92,28 @@ def explain_staging(
         )
     else:
         _explain_allowed(lines, job, f"{at}/blocking/seconds", interval_seconds)
+
+
+def explain_staged_interval(
+    lines: Lines, job: Facts, pointer: str, mtbf_seconds: float, drain_seconds: float | None = None
+) -> None:
+    """Explain the interval of saves that go through staging memory."""
+    found = staged(
+        job.spec,
+        node_share_bytes=job.node_share_bytes,
+        mtbf_seconds=mtbf_seconds,
+        drain_seconds=drain_seconds,
+    )
+    if found is not None:
+        lines.add(
+            pointer,
+            found.interval.formula,
+            found.interval.inputs,
+            "A wait that grows with the interval takes its fraction of any interval: the rule is asked for the rest of "
+            "the stall, in the time that is left."
+            if found.interval.formula != "given"
+            else None,
+        )
 
 
 def _through_staging(job: Facts, allowed_seconds: float, drain_seconds: float) -> dict[str, float]:
