@@ -33,6 +33,8 @@ UNITS_BY_SUFFIX = (
     ("_seconds", "s"),
     ("_hours", "h"),
     ("_bytes_per_node", "B"),
+    ("_bytes_per_parameter", "B"),
+    ("_bytes_per_rank", "B"),
     ("_bytes", "B"),
     ("_tb", "TB"),
     ("_fraction", "1"),

@@ -36,6 +36,44 @@ GIVEN_STORAGE: dict[str, Any] = {
     },
 }
 
+MIXTURE_OF_EXPERTS: dict[str, Any] = {
+    "model": {
+        "config": {
+            "model_type": "mixtral",
+            "hidden_size": 4096,
+            "intermediate_size": 14336,
+            "num_hidden_layers": 32,
+            "num_attention_heads": 32,
+            "num_key_value_heads": 8,
+            "num_local_experts": 8,
+            "num_experts_per_tok": 2,
+            "vocab_size": 32000,
+            "tie_word_embeddings": False,
+            "torch_dtype": "bfloat16",
+        },
+        "recipe": "adam_bf16_moments",
+        "extra_bytes_per_rank": 20_000,
+    },
+    "cluster": {"gpus": 256, "gpus_per_node": 8},
+    "failures": {"preset": "meta-rsc-1"},
+    "restart": {"seconds": 600},
+    "save": {"mode": "async", "blocking_seconds": 3},
+    "restore": {"target_seconds": 60},
+}
+
+PARALLEL_LAYOUT: dict[str, Any] = {
+    "model": {"preset": "llama-3-405b"},
+    "cluster": {
+        "gpus": 512,
+        "gpus_per_node": 8,
+        "parallelism": {"tensor": 8, "pipeline": 32, "data": 2, "zero_stage": 1},
+    },
+    "failures": {"preset": "llama-3-405b"},
+    "restart": {"seconds": 600},
+    "save": {"mode": "sync", "blocking_seconds": 60},
+    "restore": {"target_seconds": 120},
+}
+
 NEW_CLUSTER: dict[str, Any] = {
     **LLAMA_405B_ASYNC,
     "failures": {
@@ -83,9 +121,17 @@ TIERS: dict[str, Any] = {
 SPECS: dict[str, dict[str, Any]] = {
     "sync": {"summary": "405B on 16,384 GPUs, synchronous saves of 60 s", "value": LLAMA_405B_SYNC},
     "async": {"summary": "The same, asynchronous saves that block for 5 s", "value": LLAMA_405B_ASYNC},
+    "layout": {
+        "summary": "405B on 512 GPUs by its parallel layout, which says who writes what",
+        "value": PARALLEL_LAYOUT,
+    },
     "components": {"summary": "The same on a new cluster, its failures by component", "value": NEW_CLUSTER},
     "storage": {"summary": "70B on 1,024 GPUs: what a given storage system delivers", "value": GIVEN_STORAGE},
     "tiers": {"summary": "405B with copies in host memory, on a peer and on NVMe", "value": TIERS},
+    "config": {
+        "summary": "A mixture of experts by its config.json, its state by a recipe",
+        "value": MIXTURE_OF_EXPERTS,
+    },
 }
 
 SCENARIOS = {

@@ -5,7 +5,7 @@ from fastapi import APIRouter
 from service.api.bodies import StrictRoute
 from service.api.problems import describes
 from service.sizing import presets
-from service.sizing.presets import FailureRecord, GpuPreset, ModelPreset, SaveLoadTimes, StorageSystem
+from service.sizing.presets import FailureRecord, GpuPreset, ModelPreset, Recipe, SaveLoadTimes, StorageSystem
 from service.wire import Outgoing
 
 router = APIRouter(prefix="/v1/presets", tags=["presets"], route_class=StrictRoute)
@@ -15,6 +15,12 @@ class ModelPresetList(Outgoing):
     """All models that a spec can name."""
 
     items: list[ModelPreset]
+
+
+class RecipeList(Outgoing):
+    """All recipes that a spec can name."""
+
+    items: list[Recipe]
 
 
 class FailureRecordList(Outgoing):
@@ -43,8 +49,14 @@ class StorageSystemList(Outgoing):
 
 @router.get("/models", response_model_exclude_none=True, responses=describes(406, 422))
 async def list_model_presets() -> ModelPresetList:
-    """List the models by name, with their parameter counts and where these come from."""
+    """List the models by name, with their shapes, the parameters that follow, and where the shapes come from."""
     return ModelPresetList(items=list(presets.models().values()))
+
+
+@router.get("/recipes", response_model_exclude_none=True, responses=describes(406, 422))
+async def list_recipes() -> RecipeList:
+    """List what a checkpoint may hold of a model's state by name, item by item, and where the items come from."""
+    return RecipeList(items=list(presets.recipes().values()))
 
 
 @router.get("/failure-records", response_model_exclude_none=True, responses=describes(406, 422))

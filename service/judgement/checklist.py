@@ -17,6 +17,7 @@ from service.judgement.report import (
 from service.parsers.measurement import DoubtCode
 from service.sizing.sizing import Sizing, TargetId
 from service.sizing.spec import IntervalRule, SaveMode, ScenarioSpec
+from service.sizing.state import extra_bytes
 from service.units import TB
 
 TITLES: dict[ChecklistId, str] = {
@@ -285,17 +286,17 @@ def _under_read_load(spec: ScenarioSpec, targets: Targets) -> ChecklistItem:
 
 
 def _loader_and_rng_state(spec: ScenarioSpec) -> ChecklistItem:
-    extra = spec.model.extra_bytes
+    extra = extra_bytes(spec)
     if extra:
         return _stated(
             ChecklistId.LOADER_AND_RNG_STATE,
             f"{sentences.bytes_in_words(extra)} are saved beside the state of the parameters.",
-            "#/model/extra_bytes",
+            "#/model/extra_bytes_per_rank" if spec.model.extra_bytes_per_rank else "#/model/extra_bytes",
         )
     return _open(
         ChecklistId.LOADER_AND_RNG_STATE,
         "A checkpoint is sized for the state of the parameters alone: include the data loaders' and the random "
-        "number generators', and state their size in extra_bytes.",
+        "number generators', and state their size in extra_bytes_per_rank or extra_bytes.",
         pointers=["#/model/extra_bytes"],
     )
 

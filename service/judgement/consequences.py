@@ -308,13 +308,12 @@ def _saved_in(sizing: Sizing, measured: _Usable, timed: _Time | None, specified:
     """Return how long a save takes: to be written if it is sync, to be durable if it is async."""
     checkpoint = sizing.checkpoint
     timed_whole = timed is not None and timed.targets[0].full_scale is True
-    writing_nodes = min(checkpoint.nodes, checkpoint.writers)
     moved = _transferred(
         checkpoint.bytes,
         measured.get(TargetId.CHECKPOINT_BYTES),
         measured.get(TargetId.WRITE_BANDWIDTH),
     ) or _transferred(
-        checkpoint.bytes / writing_nodes,
+        checkpoint.bytes / checkpoint.writing_nodes,
         measured.get(TargetId.CHECKPOINT_BYTES),
         measured.get(TargetId.NODE_WRITE_BANDWIDTH),
     )

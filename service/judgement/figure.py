@@ -74,14 +74,14 @@ class Case:
         """
         checkpoint = self.sizing.checkpoint
         if figure.of_benchmark and figure.activity in _OF_WRITERS:
-            return min(checkpoint.nodes, checkpoint.writers)
+            return checkpoint.writing_nodes
         return checkpoint.nodes
 
     def nodes_at_work(self, figure: Figure) -> float:
         """Return how many nodes of the run moved the bytes: of a checkpointer's saves, those that have a writer."""
         checkpoint, nodes = self.sizing.checkpoint, float(figure.nodes or 0)
         if figure.activity is Activity.WRITING and not figure.of_benchmark:
-            return nodes * min(checkpoint.nodes, checkpoint.writers) / checkpoint.nodes
+            return nodes * checkpoint.writing_nodes / checkpoint.nodes
         return nodes
 
     def scale(self, figure: Figure) -> Scale | None:
@@ -98,7 +98,7 @@ class Case:
     @property
     def reading(self) -> Reading:
         """How runs are read for it."""
-        return reading_of(self.spec, self.choice)
+        return reading_of(self.spec, self.sizing, self.choice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +120,14 @@ class Judged:
     doubts: list[Doubt]
 
 
-def reading_of(spec: ScenarioSpec, choice: EvidenceChoice) -> Reading:
+def reading_of(spec: ScenarioSpec, sizing: Sizing | None, choice: EvidenceChoice) -> Reading:
     """Return how runs are read for a scenario, by the statistics that were chosen."""
+    amplification = spec.restore.read_amplification if spec.restore is not None else None
+    if sizing is not None and sizing.read is not None:
+        amplification = sizing.read.read_amplification
     return Reading(
         mode=spec.save.mode,
-        read_amplification=spec.restore.read_amplification if spec.restore is not None else 1.0,
+        read_amplification=amplification or 1.0,
         statistic=choice.statistic,
         time_statistic=choice.time_statistic,
     )

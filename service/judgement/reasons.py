@@ -10,6 +10,7 @@ from service.judgement.verdict import USABLE
 from service.parsers.measurement import Doubt
 from service.parsers.run import BenchmarkRun, Condition
 from service.sizing.sizing import Scope, Target
+from service.sizing.state import extra_bytes, written_fraction
 from service.sizing.targets import CHECKPOINT_TOLERANCE_FRACTION
 
 
@@ -110,7 +111,7 @@ def why_unmeasured(target: Target, runs: Sequence[BenchmarkRun], case: Case) -> 
     name, need = sentences.NAMES[target.id], sentences.needed(target)
     left_out: set[Condition] = set()
     told_otherwise = False
-    usual = reading_of(case.spec, EvidenceChoice())
+    usual = reading_of(case.spec, case.sizing, EvidenceChoice())
     for run in runs:
         counts = may_speak(run, target.id, case.choice.conditions)
         if (counts and told_otherwise) or not figures(run, target.id, reading=usual, expected=target.value):
@@ -216,8 +217,9 @@ def bytes_per_parameter(judged: Judged, case: Case) -> BytesPerParameter | None:
     """Return what a checkpoint at full scale says of the assumed bytes of a parameter."""
     if judged.figure.activity is not Activity.HOLDING or judged.status not in USABLE:
         return None
-    model = case.spec.model
-    measured = (judged.figure.value - model.extra_bytes) / model.reduction_factor / case.spec.parameters
+    model = case.sizing.model
+    state_bytes = (judged.figure.value - extra_bytes(case.spec)) / written_fraction(case.spec)
+    measured = state_bytes / (model.adapter_parameters or model.parameters)
     assumed = model.bytes_per_parameter
     nearest = min((assumed, *RECIPES), key=lambda each: abs(each - measured))
     off_fraction = measured / nearest - 1.0

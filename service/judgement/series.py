@@ -287,12 +287,17 @@ class Context:
     Attributes:
         spec: What it says now.
         revision: The revision that this is.
-        largest_shard_bytes: Of its checkpoint; only times are doubted by it. [B]
+        sizing: What that comes to; only times and reads ask. None where none of these is told.
     """
 
     spec: ScenarioSpec
     revision: int
-    largest_shard_bytes: int = 0
+    sizing: Sizing | None = None
+
+    @property
+    def largest_shard_bytes(self) -> int:
+        """Of its checkpoint; only times are doubted by it. [B]"""
+        return self.sizing.checkpoint.largest_shard_bytes if self.sizing is not None else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +355,7 @@ def series(
         only: The figures to tell; None for all that the scenario has a target for.
         storages: What storages the scenario has runs on, `runs` or not, for the reader to see.
     """
-    context = Context(spec, scenario_revision, sizing.checkpoint.largest_shard_bytes)
+    context = Context(spec, scenario_revision, sizing)
     told = _told(runs, {scenario_id: context}, choice)
     found = []
     for target in sizing.targets:
@@ -477,7 +482,7 @@ def _told(
     runs: Sequence[BenchmarkRun], contexts: Mapping[UUID, Context], choice: EvidenceChoice
 ) -> list[_Told]:
     """Return the runs by when they took place."""
-    readings = {id_: reading_of(context.spec, choice) for id_, context in contexts.items()}
+    readings = {id_: reading_of(context.spec, context.sizing, choice) for id_, context in contexts.items()}
     return [
         _Told(run, doubts.placed(run), contexts[run.scenario_id], readings[run.scenario_id])
         for run in sorted(runs, key=lambda run: (run.took_place_at, run.received_at, run.id.int))

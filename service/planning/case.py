@@ -51,8 +51,8 @@ class Case:
 
     @property
     def writing_nodes(self) -> int:
-        """The nodes that write in a save: a scenario with fewer writers than nodes has one writer on each of them."""
-        return min(self.sizing.checkpoint.nodes, self.sizing.checkpoint.writers)
+        """The nodes that write in a save."""
+        return self.sizing.checkpoint.writing_nodes
 
     @property
     def is_async(self) -> bool:

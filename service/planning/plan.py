@@ -73,7 +73,7 @@ def plan(
     Raises:
         Unsatisfiable: More nodes are asked for than the scenario has, or more is to be written than can be counted.
     """
-    all_nodes, writers = sizing.checkpoint.nodes, sizing.checkpoint.writers
+    all_nodes, writing_nodes = sizing.checkpoint.nodes, sizing.checkpoint.writing_nodes
     if nodes is not None and nodes > all_nodes:
         raise Unsatisfiable(
             Fault("nodes", "too_large", f"The scenario has {all_nodes} nodes; give that many at most.")
@@ -90,7 +90,9 @@ def plan(
         nodes=chosen,
         low_fraction=full_scale_low_fraction,
         # Every node that writes has as many; where writers do not divide by those it is more than needed, never less.
-        ranks=Ranks(nodes=min(chosen, writers), per_node=-(-writers // all_nodes)),
+        ranks=Ranks(
+            nodes=min(chosen, writing_nodes), per_node=-(-sizing.checkpoint.writers // writing_nodes)
+        ),
         blocks=blocks_for(sizing.checkpoint.largest_shard_bytes),
     )
     tests = list(_tests(case))
@@ -204,9 +206,10 @@ def _notes(case: Case, written: int) -> Iterator[str]:
     full, nodes = case.is_full(case.nodes), case.ranks.nodes
     all_write = case.is_full(nodes, writing=True)
     if case.writing_nodes < case.all_nodes:
+        ranks = "one rank" if case.ranks.per_node == 1 else f"{case.ranks.per_node} ranks"
         yield (
             f"A save has {case.sizing.checkpoint.writers:,} writers and the cluster {case.all_nodes:,} nodes: the "
-            f"benchmarks that write run one rank on each of {amounts.of_nodes(nodes)}, and at full scale on "
+            f"benchmarks that write run {ranks} on each of {amounts.of_nodes(nodes)}, and at full scale on "
             f"{case.writing_nodes:,}, which have to reach the whole figure. At a restart every rank reads, on "
             "all nodes."
         )

@@ -3,9 +3,13 @@
 A shape comes from `hugging_face.py` or a preset; `layout.py` places it on ranks.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple
+
+MATRICES = frozenset({"attention", "mlp", "router", "routed_experts", "shared_experts"})
+"""The kinds of part that are matrices of the layers; embeddings, head, norms and biases are not."""
 
 
 class Cut(StrEnum):
@@ -23,7 +27,8 @@ class Part(NamedTuple):
     """Weights of one kind, in one layer or outside the layers."""
 
     name: str
-    """`embedding`, `attention`, `mlp`, `router`, `routed_experts`, `shared_experts`, `norms`, `output_head`."""
+    """`embedding`, `attention`, `mlp`, `router`, `routed_experts`, `shared_experts`, `norms`, `biases` (every vector
+    that is no norm), `output_head`."""
     parameters: int
     """All stored parameters of it."""
     active_parameters: int
@@ -57,6 +62,11 @@ class Architecture(NamedTuple):
     key_value_heads: int
     routed_experts: int
     """Per expert layer; 0 for a dense model."""
+    notes: tuple[str, ...] = ()
+    """What of the model is not counted, in words."""
+    matrix_sides: Mapping[str, int] = MappingProxyType({})
+    """Rows and columns of the layers' matrices, added up by kind of part: a low-rank adapter of rank r has r times
+    as many parameters."""
 
     def each_layer(self) -> Iterator[tuple[Part, ...]]:
         """Yield the parts of each layer, in order of depth."""
@@ -70,7 +80,10 @@ class Architecture(NamedTuple):
         return sum(run.depth for run in self.layers)
 
     def totals(self) -> dict[str, Part]:
-        """Return each kind of part summed over the model, in order of first appearance."""
+        """Return each kind of part summed over the model, in order of first appearance.
+
+        A kind may hold weights that are cut and others that are not; what is said of its cut is that of the first.
+        """
         found: dict[str, Part] = {}
         runs = ((1, self.embedding), *self.layers, (1, self.head))
         for depth, parts in runs:

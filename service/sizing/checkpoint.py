@@ -23,6 +23,22 @@ def checkpoint_bytes(
     return parameters * bytes_per_parameter * reduction_factor + extra_bytes
 
 
+def state_item_bytes(*, parameters: int, bytes_per_parameter: float) -> float:
+    """Return one item of the saved state. [B]"""
+    return parameters * bytes_per_parameter
+
+
+def written_bytes(*, state_bytes: float, written_fraction: float, extra_bytes: float) -> float:
+    """Return what a full save writes of an itemised state. [B]
+
+    Args:
+        state_bytes: The items of the recipe, added up. [B]
+        written_fraction: What compression and deduplication leave of it.
+        extra_bytes: What is saved beside it, over all ranks. [B]
+    """
+    return state_bytes * written_fraction + extra_bytes
+
+
 def node_count(*, gpus: int, gpus_per_node: int) -> int:
     """Return the nodes that hold the GPUs, the last one perhaps not full."""
     return -(-gpus // gpus_per_node)
@@ -47,6 +63,11 @@ def largest_shard(*, checkpoint_bytes: float, writers: int, skew: float) -> floa
 def skew_of_largest(*, largest_shard_bytes: float, checkpoint_bytes: float, writers: int) -> float:
     """Return the largest shard over the mean one."""
     return largest_shard_bytes / (checkpoint_bytes / writers)
+
+
+def spread_nodes(*, nodes: int, writers: int) -> int:
+    """Return the nodes that write where writers are spread over as many as there are."""
+    return min(nodes, writers)
 
 
 def largest_node_share(*, checkpoint_bytes: float, nodes: int, writers: int, skew: float) -> float:

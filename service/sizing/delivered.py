@@ -1,6 +1,6 @@
 """What a given storage system delivers: how long a save and a load take on it, and what follows."""
 
-from service.sizing import bandwidth, capacity, interval
+from service.sizing import bandwidth, interval
 from service.sizing.formulas import restart_with_load
 from service.sizing.operation import Job, Operation, collision, cost_of, interval_for, operate
 from service.sizing.restarting import Restarting, restart_block
@@ -48,7 +48,7 @@ def delivered(
         if spec.save.staging_budget_bytes_per_node is not None:
             through = staged(
                 spec,
-                node_share_bytes=job.node_share_bytes,
+                node_share_bytes=job.staged_share_bytes,
                 mtbf_seconds=job.mtbf_seconds,
                 drain_seconds=transfer.seconds,
             )
@@ -66,7 +66,7 @@ def delivered(
     if spec.storage_times_a_load:
         transfer = load_transfer(job)
         amount = bandwidth.read_bytes(
-            checkpoint_bytes=job.checkpoint_bytes, read_amplification=spec.read_amplification
+            checkpoint_bytes=job.saved.restored_bytes, read_amplification=job.read_amplification
         )
         read = DeliveredRead(
             seconds=transfer.seconds,
@@ -97,9 +97,7 @@ def delivered(
         space = _capacity(job, storage.usable_tb, interval_seconds)
         copies = spec.retention.hot_copies if spec.retention is not None else 1
         if space.copies_that_fit < copies:
-            needed = capacity.peak_bytes(
-                checkpoint_bytes=job.checkpoint_bytes, copies=copies, protection_fraction=0.0
-            )
+            needed = job.saved.kept(copies=copies + 1)
             reasons.append(
                 f"the {copies} kept and the checkpoint in flight take {needed / TB:.6g} TB, and "
                 f"{storage.usable_tb:.6g} TB are usable"
@@ -167,17 +165,10 @@ def _capacity(job: Job, usable_tb: float, interval_seconds: float) -> DeliveredC
     usable, kept = float(round(usable_tb * TB)), job.spec.retention
     return DeliveredCapacity(
         usable_bytes=int(usable),
-        copies_that_fit=int(
-            capacity.copies_that_fit(usable_bytes=usable, checkpoint_bytes=job.checkpoint_bytes)
-        ),
-        hot_peak_fraction=capacity.peak_bytes(
-            checkpoint_bytes=job.checkpoint_bytes, copies=kept.hot_copies, protection_fraction=0.0
-        )
-        / usable
-        if kept is not None
-        else None,
-        full_after_seconds=capacity.seconds_until_full(
-            usable_bytes=usable, checkpoint_bytes=job.checkpoint_bytes, interval_seconds=interval_seconds
+        copies_that_fit=int(job.saved.copies_that_fit(usable_bytes=usable)),
+        hot_peak_fraction=job.saved.kept(copies=kept.hot_copies + 1) / usable if kept is not None else None,
+        full_after_seconds=job.saved.seconds_until_full(
+            usable_bytes=usable, interval_seconds=interval_seconds
         ),
     )
 

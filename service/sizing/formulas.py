@@ -17,8 +17,10 @@ from service.sizing import (
     goodput,
     interval,
     inverse,
+    layout,
     recovery,
     restart,
+    saves,
     staging,
     tiers,
     trainer,
@@ -27,6 +29,9 @@ from service.sizing import (
 ARTICLE_1 = '"Checkpoint Storage That Doesn\'t Stall Training"'
 ARTICLE_2 = '"Checkpoint I/O Sizing: Write Bandwidth for 70B-405B"'
 DEFINITION = "Definition"
+CHECK_N_RUN = (
+    "Eisenman et al., Check-N-Run, NSDI 22, section 4: a full checkpoint, and consecutive increments"
+)
 YOUNG = "J. W. Young, Communications of the ACM 17(9), 1974"
 DALY = "J. T. Daly, Future Generation Computer Systems 22, 2006"
 RENEWAL = "Renewal argument for exponential failures; with no durable lag the complete formula of " + DALY
@@ -89,6 +94,38 @@ def drive_space_fraction(
     """Return the part of a node's drives that a tier takes."""
     held = tiers.held_bytes(node_bytes=node_bytes, replicas=replicas, versions=versions)
     return held / (drives_per_node * drive_bytes)
+
+
+def counted(**inputs: float) -> float:
+    """Return the parameters of a kind: of each sort of layer times its number, and those outside the layers."""
+    found = inputs.get("parameters_outside_layers", 0.0)
+    for name, layers in inputs.items():
+        if name.startswith("layers_"):
+            found += layers * inputs["parameters_per_layer_" + name.removeprefix("layers_")]
+    return found
+
+
+def adapter_parameters(*, lora_rank: int, matrix_sides: int) -> float:
+    """Return the parameters of low-rank adapters: two factors of a rank for each matrix."""
+    return lora_rank * matrix_sides
+
+
+def checkpoint_bytes_itemised(
+    *,
+    reduction_factor: float = 1.0,
+    compression_factor: float = 1.0,
+    deduplication_factor: float = 1.0,
+    extra_bytes: float = 0.0,
+    extra_bytes_per_rank: float = 0.0,
+    gpus: float = 0.0,
+    **items: float,
+) -> float:
+    """Return what a full save writes of an itemised state. [B]"""
+    return checkpoint.written_bytes(
+        state_bytes=sum(items.values()),
+        written_fraction=reduction_factor * compression_factor * deduplication_factor,
+        extra_bytes=extra_bytes + extra_bytes_per_rank * gpus,
+    )
 
 
 def product(**inputs: float) -> float:
@@ -202,8 +239,151 @@ REGISTER = {
             "Rajbhandari et al., ZeRO, SC20, section 3.1; " + ARTICLE_2,
             checkpoint.checkpoint_bytes,
         ),
+        Formula(
+            "checkpoint_bytes_itemised",
+            "the items of the state added up, times reduction_factor, compression_factor and deduplication_factor "
+            "where given, + extra_bytes + extra_bytes_per_rank * gpus",
+            "The recipe; " + ARTICLE_2,
+            checkpoint_bytes_itemised,
+        ),
+        Formula(
+            "counted",
+            "layers_1 * parameters_per_layer_1 + layers_2 * parameters_per_layer_2 + parameters_outside_layers",
+            "The model's shape; a term that the model does not have is left out",
+            counted,
+        ),
+        Formula(
+            "adapter_parameters",
+            "lora_rank * matrix_sides",
+            "Hu et al., LoRA, arXiv:2106.09685: two factors of the rank, as long as the matrix's rows and columns",
+            adapter_parameters,
+        ),
+        Formula(
+            "state_item_bytes", "parameters * bytes_per_parameter", DEFINITION, checkpoint.state_item_bytes
+        ),
+        Formula(
+            "difference_bytes",
+            "max(state_bytes * compression_factor * differential_fraction + extra_bytes, 1)",
+            CHECK_N_RUN,
+            saves.difference_bytes,
+        ),
+        Formula(
+            "mean_save_bytes",
+            "(checkpoint_bytes + (full_every - 1) * difference_bytes) / full_every",
+            CHECK_N_RUN,
+            saves.mean_save_bytes,
+        ),
+        Formula(
+            "longest_chain_bytes",
+            "checkpoint_bytes + (full_every - 1) * difference_bytes",
+            CHECK_N_RUN,
+            saves.longest_chain_bytes,
+        ),
+        Formula(
+            "mean_chain_bytes",
+            "checkpoint_bytes + (full_every - 1) / 2 * difference_bytes",
+            CHECK_N_RUN,
+            saves.mean_chain_bytes,
+        ),
+        Formula(
+            "whole_bytes",
+            "state_bytes * compression_factor + extra_bytes",
+            "A restore needs all of it, whichever save wrote it",
+            saves.whole_bytes,
+        ),
+        Formula(
+            "restored_read_bytes",
+            "restored_bytes * read_amplification",
+            ARTICLE_2,
+            lambda *, restored_bytes, read_amplification: bandwidth.read_bytes(
+                checkpoint_bytes=restored_bytes, read_amplification=read_amplification
+            ),
+        ),
+        Formula(
+            "kept_chain_bytes",
+            "(F * checkpoint_bytes + (n - F) * difference_bytes) * (1 + protection_fraction), "
+            "n = copies + full_every - 1 saves, F = ceil(n / full_every) of them full",
+            "At worst the whole run before the oldest copy is kept for its sake",
+            saves.kept_chain_bytes,
+        ),
+        Formula(
+            "kept_shared_bytes",
+            "(restored_bytes + (copies - 1) * checkpoint_bytes) * (1 + protection_fraction)",
+            "The oldest copy is there as a whole, and of each later one what it wrote",
+            saves.kept_shared_bytes,
+        ),
+        Formula(
+            "chain_copies_that_fit",
+            "max(n - full_every, 0), n the saves that fit of runs of a full one and full_every - 1 differences",
+            "One copy is in flight, and the run before the oldest one is kept",
+            saves.chain_copies_that_fit,
+        ),
+        Formula(
+            "shared_copies_that_fit",
+            "max(floor((usable_bytes - restored_bytes) / checkpoint_bytes), 0)",
+            "One copy is in flight, and the oldest one is there as a whole",
+            saves.shared_copies_that_fit,
+        ),
+        Formula(
+            "chain_peak_fraction",
+            "kept_chain_bytes / usable_bytes",
+            "Usable space is after protection, and one copy is in flight",
+            lambda *, usable_bytes, **chain: (
+                saves.kept_chain_bytes(protection_fraction=0.0, **chain) / usable_bytes
+            ),
+        ),
+        Formula(
+            "shared_peak_fraction",
+            "kept_shared_bytes / usable_bytes",
+            "Usable space is after protection, and one copy is in flight",
+            lambda *, usable_bytes, **shared: (
+                saves.kept_shared_bytes(protection_fraction=0.0, **shared) / usable_bytes
+            ),
+        ),
+        Formula(
+            "chain_seconds_until_full",
+            "n * interval_seconds, n the saves that fit of runs of a full one and full_every - 1 differences",
+            "Nothing is deleted",
+            lambda *, interval_seconds, **chain: saves.chain_saves_that_fit(**chain) * interval_seconds,
+        ),
+        Formula(
+            "shared_seconds_until_full",
+            "(1 + floor((usable_bytes - restored_bytes) / checkpoint_bytes)) * interval_seconds, 0 where not one fits",
+            "Nothing is deleted",
+            lambda *, interval_seconds, **shared: saves.shared_saves_that_fit(**shared) * interval_seconds,
+        ),
         Formula("node_count", "ceil(gpus / gpus_per_node)", DEFINITION, checkpoint.node_count),
+        Formula("spread_nodes", "min(nodes, writers)", DEFINITION, checkpoint.spread_nodes),
         Formula("even_share", "checkpoint_bytes / holders", ARTICLE_2, checkpoint.even_share),
+        Formula("placed", "as the rule places it", layout.MEGATRON, given),
+        Formula(
+            "share_bytes",
+            "tensor_bytes / tensor_ways + whole_bytes / whole_ways + expert_bytes / expert_ways, where there are any",
+            layout.ZERO,
+            layout.share_bytes,
+        ),
+        Formula(
+            "rank_bytes",
+            "own_bytes + the sum of weight_*_bytes / weight_*_ways and optimiser_*_bytes / optimiser_*_ways for tensor,"
+            " whole and expert, as far as there are any",
+            layout.ZERO,
+            layout.rank_bytes,
+        ),
+        Formula(
+            "held_parameters",
+            "tensor_parameters / tensor + whole_parameters + expert_parameters / (expert * expert_tensor), the last"
+            " where there are experts",
+            layout.MEGATRON,
+            layout.held_parameters,
+        ),
+        Formula("rank_count", "tensor * pipeline * data", layout.MEGATRON, layout.rank_count),
+        Formula("data_degree", "gpus / (tensor * pipeline)", layout.MEGATRON, layout.data_degree),
+        Formula(
+            "data_on_fewer",
+            "floor(gpus / (tensor * pipeline * data_step)) * data_step",
+            layout.MEGATRON,
+            layout.data_on_fewer,
+        ),
         Formula("largest_shard", "checkpoint_bytes / writers * skew", ARTICLE_2, checkpoint.largest_shard),
         Formula(
             "file_count",

@@ -205,7 +205,7 @@ def _at(
         told["restart_seconds"] = restart_seconds = restarting(job).seconds
     through = None
     if spec.save.staging_budget_bytes_per_node is not None:
-        through = staged(spec, node_share_bytes=job.node_share_bytes, mtbf_seconds=mtbf_seconds)
+        through = staged(spec, node_share_bytes=job.staged_share_bytes, mtbf_seconds=mtbf_seconds)
     if through is not None:
         interval_seconds, blocking_seconds = through.interval_seconds, through.blocking_seconds
         told["blocking_seconds"] = blocking_seconds

@@ -5,7 +5,8 @@ The same for the figures that a scenario asks for and for those that a given sto
 
 from typing import NamedTuple
 
-from service.sizing import cost, failures, goodput, interval
+from service.sizing import bandwidth, cost, failures, goodput, interval
+from service.sizing.placement import Placement
 from service.sizing.sizing import (
     Blocking,
     Capacity,
@@ -19,6 +20,7 @@ from service.sizing.sizing import (
     WarningCode,
 )
 from service.sizing.spec import IntervalRule, ScenarioSpec
+from service.sizing.state import Saved
 
 
 class Job(NamedTuple):
@@ -27,15 +29,32 @@ class Job(NamedTuple):
     spec: ScenarioSpec
     is_async: bool
     checkpoint_bytes: float
+    saved: Saved
     nodes: int
     writers: int
+    writing_nodes: int
     files: int
     skew: float
     largest_shard_bytes: float
     node_share_bytes: float
+    """What the node with most writes: by the layout, or an upper bound. [B]"""
+    read_amplification: float
+    node_read_bytes: float
+    """What the node with most reads at a load, likewise. [B]"""
+    placement: Placement | None
     buffers: int
     mtbf_seconds: float
     gpu_hour_usd: float | None
+
+    @property
+    def staging_bytes_per_node(self) -> float:
+        """Host memory that async staging takes on the node that holds most; it holds the state uncompressed. [B]"""
+        return bandwidth.staging_bytes(node_bytes=self.staged_share_bytes, staging_buffers=self.buffers)
+
+    @property
+    def staged_share_bytes(self) -> float:
+        """What one save stages there. [B]"""
+        return self.node_share_bytes * (self.saved.staged_bytes / self.checkpoint_bytes)
 
 
 class Operation(NamedTuple):

@@ -2,12 +2,14 @@
 
 from service import __version__
 from service.errors import Fault, Unsatisfiable
-from service.sizing import bandwidth, capacity, checkpoint, presets
+from service.sizing import bandwidth, checkpoint, presets
 from service.sizing.delivered import delivered
 from service.sizing.explain import explain
 from service.sizing.interruptions import failures_of, planned_of, uncertainty_of
 from service.sizing.operation import Job, Operation, collision, cost_of, interval_for, operate
+from service.sizing.placement import described
 from service.sizing.restarting import restart_block, restarting
+from service.sizing.shards import shards_of
 from service.sizing.sizing import (
     Capacity,
     Checkpoint,
@@ -22,6 +24,7 @@ from service.sizing.sizing import (
 )
 from service.sizing.spec import DEFAULT_HEADROOM, IntervalRule, SaveMode, ScenarioSpec
 from service.sizing.staged import Staged, drained, staged, stalls, with_stall
+from service.sizing.state import Saved, saved
 from service.sizing.targets import targets
 from service.sizing.trainer_settings import trainer_block
 from service.sizing.transfers import LIMITING_FIELD, save_transfer
@@ -44,7 +47,8 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     """
     warnings: list[SizingWarning] = []
     failure_block = failures_of(spec, warnings)
-    job = _job(spec, failure_block.mtbf_seconds, warnings)
+    model_block, saved_bytes = saved(spec)
+    job = _job(spec, saved_bytes, failure_block.mtbf_seconds, warnings)
 
     way_back = restarting(job)
     blocking_seconds, blocking_pointer = _stall(job)
@@ -77,7 +81,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     read = None
     if spec.restore is not None:
         amount = bandwidth.read_bytes(
-            checkpoint_bytes=job.checkpoint_bytes, read_amplification=spec.restore.read_amplification
+            checkpoint_bytes=job.saved.restored_bytes, read_amplification=job.read_amplification
         )
         if amount > INT64_MAX:
             raise Unsatisfiable(
@@ -85,24 +89,35 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
                     "#/restore/read_amplification",
                     "too_large",
                     f"A restart would read more than {INT64_MAX} bytes (9.2 EB), which is beyond this service: "
-                    f"give at most {INT64_MAX / job.checkpoint_bytes:.4g}.",
+                    f"give at most {INT64_MAX / job.saved.restored_bytes:.4g}.",
                 )
             )
         required = bandwidth.read_bandwidth(read_bytes=amount, target_seconds=spec.restore.target_seconds)
         read = Read(
             bytes=round(amount),
+            mean_bytes=round(job.saved.restored_mean_bytes * job.read_amplification)
+            if job.saved.restored_mean_bytes is not None
+            else None,
+            read_amplification=job.read_amplification,
             required_gb_per_second=required,
             per_node_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.nodes),
         )
     checkpoint_block = Checkpoint(
         bytes=round(job.checkpoint_bytes),
+        **job.saved.figures(),
         bytes_per_gpu=round(
             checkpoint.even_share(checkpoint_bytes=job.checkpoint_bytes, holders=spec.cluster.gpus)
         ),
         bytes_per_node=round(checkpoint.even_share(checkpoint_bytes=job.checkpoint_bytes, holders=job.nodes)),
         largest_shard_bytes=round(job.largest_shard_bytes),
+        mean_shard_bytes=round(
+            checkpoint.even_share(checkpoint_bytes=job.checkpoint_bytes, holders=job.writers)
+        ),
+        skew=job.skew,
+        largest_node_bytes=round(job.node_share_bytes),
         nodes=job.nodes,
         writers=job.writers,
+        writing_nodes=job.writing_nodes,
         files=job.files,
     )
     metadata = Metadata(
@@ -113,7 +128,9 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     space = _capacity(job)
     sizing = Sizing(
         engine_version=ENGINE_VERSION,
+        model=model_block,
         checkpoint=checkpoint_block,
+        layout=described(job.placement, spec.cluster.gpus_per_node) if job.placement is not None else None,
         failures=failure_block,
         interval=operation.interval,
         blocking=operation.blocking,
@@ -143,55 +160,13 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         else None,
         warnings=warnings,
     )
-    return sizing.model_copy(update={"explanation": explain(spec, sizing)}) if explained else sizing
+    return sizing.model_copy(update={"explanation": explain(job, sizing)}) if explained else sizing
 
 
-def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning]) -> Job:
-    model, cluster, shards = spec.model, spec.cluster, spec.shards
-    total = checkpoint.checkpoint_bytes(
-        parameters=spec.parameters,
-        bytes_per_parameter=model.bytes_per_parameter,
-        reduction_factor=model.reduction_factor,
-        extra_bytes=model.extra_bytes,
-    )
-    if total < 1.0:
-        raise Unsatisfiable(
-            Fault(
-                "#/model",
-                "too_small",
-                "A checkpoint of less than a byte: check parameters and bytes_per_parameter.",
-            )
-        )
-    total = float(
-        round(total)
-    )  # whole bytes, so that the figures can be checked by hand from those in the answer
+def _job(spec: ScenarioSpec, saved_bytes: Saved, mtbf_seconds: float, warnings: list[SizingWarning]) -> Job:
+    cluster = spec.cluster
     nodes = checkpoint.node_count(gpus=cluster.gpus, gpus_per_node=cluster.gpus_per_node)
-    writers = shards.writers or cluster.gpus
-    skew = 1.0
-    if shards.largest_shard_bytes is not None:
-        if not total / writers - 1.0 <= shards.largest_shard_bytes <= total:
-            raise Unsatisfiable(
-                Fault(
-                    "#/shards/largest_shard_bytes",
-                    "out_of_range",
-                    f"{writers} writers share {total:.0f} bytes, so the largest shard lies between "
-                    f"{total / writers:.0f} and {total:.0f} bytes.",
-                )
-            )
-        skew = checkpoint.skew_of_largest(
-            largest_shard_bytes=shards.largest_shard_bytes, checkpoint_bytes=total, writers=writers
-        )
-    elif shards.skew is not None:
-        skew = shards.skew
-    elif writers > 1:
-        warnings.append(
-            SizingWarning(
-                code=WarningCode.EVEN_SHARDS_ASSUMED,
-                pointer="#/shards",
-                message="All shards are taken to be equal, which real layouts are not, and the largest sets a "
-                "save's time: give skew or largest_shard_bytes as measured.",
-            )
-        )
+    shards = shards_of(spec, distinct_bytes=saved_bytes.full_bytes, nodes=nodes, warnings=warnings)
     preset = presets.gpus()[cluster.gpu_preset] if cluster.gpu_preset is not None else None
     price = spec.prices.gpu_hour_usd if spec.prices is not None else None
     if price is None and preset is not None:
@@ -199,15 +174,18 @@ def _job(spec: ScenarioSpec, mtbf_seconds: float, warnings: list[SizingWarning])
     return Job(
         spec=spec,
         is_async=spec.save.mode is SaveMode.ASYNC,
-        checkpoint_bytes=total,
+        checkpoint_bytes=shards.checkpoint_bytes,
+        saved=saved_bytes.written_as(shards.checkpoint_bytes),
         nodes=nodes,
-        writers=writers,
-        files=checkpoint.file_count(writers=writers, files_per_writer=shards.files_per_writer),
-        skew=skew,
-        largest_shard_bytes=checkpoint.largest_shard(checkpoint_bytes=total, writers=writers, skew=skew),
-        node_share_bytes=checkpoint.largest_node_share(
-            checkpoint_bytes=total, nodes=nodes, writers=writers, skew=skew
-        ),
+        writers=shards.writers,
+        writing_nodes=shards.writing_nodes,
+        files=checkpoint.file_count(writers=shards.writers, files_per_writer=spec.shards.files_per_writer),
+        skew=shards.skew,
+        largest_shard_bytes=shards.largest_shard_bytes,
+        node_share_bytes=shards.node_share_bytes,
+        read_amplification=shards.read_amplification,
+        node_read_bytes=shards.node_read_bytes,
+        placement=shards.placement,
         buffers=spec.save.staging_buffers or 1,
         mtbf_seconds=mtbf_seconds,
         gpu_hour_usd=price,
@@ -228,7 +206,7 @@ def _stall(job: Job) -> tuple[float | None, str]:
 def _staged(job: Job, warnings: list[SizingWarning]) -> Staged:
     """Return what the staging budget makes of a save, and warn where that is a longer stall than was allowed."""
     save = job.spec.save
-    needed = job.node_share_bytes * job.buffers
+    needed = job.staging_bytes_per_node
     if job.buffers > 1 and (save.staging_budget_bytes_per_node or 0) < needed:
         raise Unsatisfiable(
             Fault(
@@ -237,14 +215,14 @@ def _staged(job: Job, warnings: list[SizingWarning]) -> Staged:
                 f"{job.buffers} staging buffers take {needed:.6g} bytes on a node: give as much, or fewer buffers.",
             )
         )
-    found = staged(job.spec, node_share_bytes=job.node_share_bytes, mtbf_seconds=job.mtbf_seconds)
+    found = staged(job.spec, node_share_bytes=job.staged_share_bytes, mtbf_seconds=job.mtbf_seconds)
     if found is None:
         raise Unsatisfiable(
             Fault(
                 "#/save/staging_budget_bytes_per_node",
                 "no_useful_time",
                 "The copy and the wait for staging memory together take as long as the interval, however long that "
-                f"is: stage up to {job.node_share_bytes:.6g} bytes on a node, or drain with more headroom.",
+                f"is: stage up to {job.staged_share_bytes:.6g} bytes on a node, or drain with more headroom.",
             )
         )
     if found.exceeds:
@@ -312,13 +290,16 @@ def _write(
             required_gb_per_second=required,
             minimum_gb_per_second=minimum,
             strict_minimum_gb_per_second=strict,
-            per_node_gb_per_second=bandwidth.share(
-                total_gb_per_second=required, holders=min(job.nodes, job.writers)
-            ),
+            per_node_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.writing_nodes),
             per_writer_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.writers),
             largest_shard_gb_per_second=bandwidth.shard_bandwidth(
                 largest_shard_bytes=job.largest_shard_bytes, window_seconds=window
             ),
+            largest_node_gb_per_second=bandwidth.shard_bandwidth(
+                largest_shard_bytes=job.node_share_bytes, window_seconds=window
+            )
+            if job.placement is not None
+            else None,
             durable_lag_seconds=lag,
         ),
         window,
@@ -366,7 +347,7 @@ def _warn_of_operation(
 
 def _host_memory(job: Job, warnings: list[SizingWarning]) -> HostMemory:
     cluster = job.spec.cluster
-    staged_bytes = bandwidth.staging_bytes(node_bytes=job.node_share_bytes, staging_buffers=job.buffers)
+    staged_bytes = job.staging_bytes_per_node
     memory, room = cluster.node_memory_bytes, job.spec.save.staging_budget_bytes_per_node
     if memory is not None and room is None and staged_bytes > memory:
         warnings.append(
@@ -402,16 +383,12 @@ def _capacity(job: Job) -> Capacity | None:
     kept = job.spec.retention
     if kept is None:
         return None
-    total = job.checkpoint_bytes
     hot, cold = (
         (kept.hot_copies, kept.hot_protection_fraction),
         (kept.cold_copies, kept.cold_protection_fraction),
     )
     for tier, (copies, protection) in (("hot", hot), ("cold", cold)):
-        if (
-            capacity.peak_bytes(checkpoint_bytes=total, copies=copies, protection_fraction=protection)
-            > INT64_MAX
-        ):
+        if job.saved.kept(copies=copies + 1, protection_fraction=protection) > INT64_MAX:
             raise Unsatisfiable(
                 Fault(
                     f"#/retention/{tier}_copies",
@@ -421,19 +398,11 @@ def _capacity(job: Job) -> Capacity | None:
             )
     cold_bytes = cold_peak = None
     if kept.cold_copies:
-        cold_bytes = round(
-            capacity.kept_bytes(checkpoint_bytes=total, copies=cold[0], protection_fraction=cold[1])
-        )
-        cold_peak = round(
-            capacity.peak_bytes(checkpoint_bytes=total, copies=cold[0], protection_fraction=cold[1])
-        )
+        cold_bytes = round(job.saved.kept(copies=cold[0], protection_fraction=cold[1]))
+        cold_peak = round(job.saved.kept(copies=cold[0] + 1, protection_fraction=cold[1]))
     return Capacity(
-        hot_bytes=round(
-            capacity.kept_bytes(checkpoint_bytes=total, copies=hot[0], protection_fraction=hot[1])
-        ),
-        hot_peak_bytes=round(
-            capacity.peak_bytes(checkpoint_bytes=total, copies=hot[0], protection_fraction=hot[1])
-        ),
+        hot_bytes=round(job.saved.kept(copies=hot[0], protection_fraction=hot[1])),
+        hot_peak_bytes=round(job.saved.kept(copies=hot[0] + 1, protection_fraction=hot[1])),
         cold_bytes=cold_bytes,
         cold_peak_bytes=cold_peak,
     )

@@ -3,27 +3,159 @@
 from enum import StrEnum
 
 from service.sizing.bandwidth import Limit
+from service.sizing.layout import LayoutRule
+from service.sizing.presets import StateKind, StateScope
 from service.sizing.spec import FailureKind, IntervalRule, TierKind
 from service.wire import Absent, Outgoing
+
+
+class ModelPart(Outgoing):
+    """The weights of one kind, over the whole model."""
+
+    part: str
+    """`embedding`, `attention`, `mlp`, `router`, `routed_experts`, `shared_experts`, `norms`, `biases` or
+    `output_head`."""
+    parameters: int
+    """All that are stored."""
+    active_parameters: int
+    """Those of them that work on one token."""
+    bytes: int | Absent = None
+    """What is saved of their state, before compression and deduplication; absent for an adapter alone. [B]"""
+
+
+class StateItem(Outgoing):
+    """One item of a recipe."""
+
+    name: str
+    kind: StateKind
+    of: StateScope
+    parameters: int
+    """How many parameters have it."""
+    bytes_per_parameter: float
+    """For each of them. [B]"""
+    bytes: int
+    """All of it, before compression and deduplication. [B]"""
+
+
+class ModelState(Outgoing):
+    """What the model is made of, and what of it a checkpoint holds."""
+
+    parameters: int
+    """All stored parameters: these size storage."""
+    active_parameters: int | Absent = None
+    """Those that work on one token, embeddings included; absent where the shape is not known."""
+    adapter_parameters: int | Absent = None
+    """Those of an adapter that is saved alone."""
+    bytes_per_parameter: float
+    """The state over the parameters, or over those of the adapter. [B]"""
+    state_bytes: int
+    """The state of all that is saved, before compression and deduplication and without extras. [B]"""
+    items: list[StateItem] | Absent = None
+    """What the state is made of, where a recipe is named."""
+    parts: list[ModelPart] | Absent = None
+    """What the model is made of, where its shape is known."""
 
 
 class Checkpoint(Outgoing):
     """What one checkpoint holds, and how it is cut."""
 
     bytes: int
-    """All of it, without DCP's `.metadata`. [B]"""
+    """What a full save writes, second copies included, without DCP's `.metadata`. [B]"""
+    difference_bytes: int | Absent = None
+    """What a save between two full ones writes; absent where all are full. [B]"""
+    mean_bytes: int | Absent = None
+    """What a save writes on average; absent where all are full. [B]"""
+    restored_bytes: int | Absent = None
+    """What a restore reads once, at most; absent where that is what a full save writes. [B]"""
+    restored_mean_bytes: int | Absent = None
+    """The same on average over the saves after which it may come; absent where it is always the same. [B]"""
     bytes_per_gpu: int
     """An even split over the GPUs. [B]"""
     bytes_per_node: int
     """An even split over the nodes. [B]"""
     largest_shard_bytes: int
     """The writer with most to write. [B]"""
+    mean_shard_bytes: int
+    """All of it over the writers. [B]"""
+    skew: float
+    """The largest shard over the mean one: by the parallel layout, as given, or taken to be 1."""
+    largest_node_bytes: int
+    """What the writers of one node write together at most; without a parallel layout an upper bound. [B]"""
     nodes: int
     """GPUs over GPUs per node, rounded up."""
     writers: int
     """Ranks that write."""
+    writing_nodes: int
+    """Nodes that have a writer: by the parallel layout, or as many as writers can be spread over."""
     files: int
     """Data files of one save, and the one metadata file."""
+
+
+class RankClass(Outgoing):
+    """Ranks of a parallel layout that hold and write alike."""
+
+    first_stage: int
+    """The pipeline stages that they are in, counted from 0: from this one."""
+    last_stage: int
+    """To this one."""
+    layers_per_stage: int
+    """Layers of each of these stages; the most, where the class spans unlike ones."""
+    parameters: int
+    """Model parameters that each of them works with; in the first of unlike stages."""
+    ranks: int
+    """How many ranks, all stages together."""
+    bytes: int
+    """What each of them writes. [B]"""
+    weight_bytes: int
+    """Model weights in it. [B]"""
+    optimiser_bytes: int
+    """Optimiser state in it; what is left is the rank's own state, and what the first rank saves for all. [B]"""
+    read_bytes: int
+    """What each of them reads at a load. [B]"""
+    holds: list[str]
+    """The parts of the model in these stages."""
+
+
+class SmallerLayout(Outgoing):
+    """A restart on fewer data-parallel ranks, the rest of the layout as it is: the checkpoint is resharded."""
+
+    data: int
+    """The data-parallel degree."""
+    gpus: int
+    """GPUs that it takes."""
+    nodes: int
+    """Nodes that it takes."""
+    read_bytes: int
+    """What all ranks together read. [B]"""
+    largest_read_bytes: int
+    """What the rank with most to read reads, and holds. [B]"""
+    largest_shard_bytes: int
+    """What the rank with most to write writes from then on. [B]"""
+
+
+class ParallelLayout(Outgoing):
+    """Who writes and who reads what, where the scenario has a parallel layout."""
+
+    rule: LayoutRule
+    """By whose rule."""
+    tensor: int
+    """Ranks that divide each matrix."""
+    pipeline: int
+    """Stages."""
+    data: int
+    """Ranks that hold the same parameters, the context-parallel ones among them."""
+    distinct_bytes: int
+    """The checkpoint with everything in it once. [B]"""
+    copies_written: float
+    """What a save writes over that."""
+    read_amplification: float
+    """What all ranks together read at a load over what a save writes."""
+    largest_node_read_bytes: int
+    """What the ranks of one node read together at most. [B]"""
+    ranks: list[RankClass]
+    """All ranks of the job, alike ones together."""
+    on_fewer_nodes: list[SmallerLayout]
+    """Restarts on fewer nodes: after the loss of one, on half of the GPUs, and on as few as the layout allows."""
 
 
 class ComponentFailures(Outgoing):
@@ -203,6 +335,8 @@ class Write(Outgoing):
     """The required bandwidth over the writers. [10^9 B/s]"""
     largest_shard_gb_per_second: float
     """What the writer with most to write must sustain to finish in the same time. [10^9 B/s]"""
+    largest_node_gb_per_second: float | Absent = None
+    """What the node with most to write must sustain; absent without a parallel layout. [10^9 B/s]"""
     durable_lag_seconds: float | Absent = None
     """Async: from training going on until the checkpoint is durable. [s]"""
     drain_seconds: float | Absent = None
@@ -219,7 +353,11 @@ class Read(Outgoing):
     """The bandwidth that a restart needs."""
 
     bytes: int
-    """What all ranks together read. [B]"""
+    """What all ranks together read; at most, where it depends on the last full save. [B]"""
+    mean_bytes: int | Absent = None
+    """The same on average; absent where it is always the same. [B]"""
+    read_amplification: float
+    """Those bytes over what the checkpoint's are once: as given, by the parallel layout, or taken to be 1."""
     required_gb_per_second: float
     """Those bytes over the restore target. [10^9 B/s]"""
     per_node_gb_per_second: float
@@ -241,7 +379,7 @@ class HostMemory(Outgoing):
     """DRAM that async staging takes."""
 
     bytes_per_node: int
-    """The node's share times the buffers, so that no copy waits for memory; with skew an upper bound. [B]"""
+    """The largest node's share times the buffers; with skew and no parallel layout an upper bound. [B]"""
     staging_buffers: int
     """Copies held at once."""
     memory_fraction: float | Absent = None
@@ -575,6 +713,7 @@ class WarningCode(StrEnum):
     FIRST_ORDER_OMITS_DURABLE_LAG = "first_order_omits_durable_lag"
     SAVES_COLLIDE = "saves_collide"
     EVEN_SHARDS_ASSUMED = "even_shards_assumed"
+    FEW_NODES_WRITE = "few_nodes_write"
     FEW_OBSERVED_FAILURES = "few_observed_failures"
     NO_OBSERVED_FAILURES = "no_observed_failures"
     NO_USEFUL_TIME_AT_LOW_MTBF = "no_useful_time_at_low_mtbf"
@@ -631,7 +770,9 @@ class Sizing(Outgoing):
 
     engine_version: str
     """Of the engine that computed this. The same spec gives the same answer for the same version."""
+    model: ModelState
     checkpoint: Checkpoint
+    layout: ParallelLayout | Absent = None
     failures: Failures
     interval: Interval
     blocking: Blocking

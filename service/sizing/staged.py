@@ -227,7 +227,7 @@ def stalls(job: Job, found: Staged, *, where: str = "A") -> SizingWarning:
         code=WarningCode.STAGING_STALLS,
         pointer="#/save/staging_budget_bytes_per_node",
         message=f"{where} save stops training for {found.stall_seconds:.6g} s where {found.budget_seconds:.6g} s are "
-        f"allowed: {room} bytes may be staged of the {job.node_share_bytes:.6g} of a node, and what does not fit waits "
-        "until as much has drained. The figures count the longer stall. Ways out: staging memory for the whole share, "
-        "a faster drain or copy, or more nodes.",
+        f"allowed: {room} bytes may be staged of the {job.staged_share_bytes:.6g} of a node, and what does not fit "
+        "waits until as much has drained. The figures count the longer stall. Ways out: staging memory for the whole "
+        "share, a faster drain or copy, or more nodes.",
     )

@@ -14,6 +14,7 @@ from service.sizing.sizing import (
     TargetUnit,
     Write,
 )
+from service.units import GB
 
 CHECKPOINT_TOLERANCE_FRACTION = 0.05
 
@@ -53,16 +54,15 @@ def targets(
                 "async saves drain while the data loaders read: " + bandwidth_why,
             )
         )
-    listed.append(
-        _time(
-            TargetId.SLOWEST_WRITER_SECONDS,
-            window,
-            Scope.RANK,
-            "a save is durable when its slowest writer is done"
-            if is_async
-            else "training waits for the slowest writer",
-        )
+    slowest = (
+        "a save is durable when its slowest writer is done"
+        if is_async
+        else "training waits for the slowest writer"
     )
+    if checkpoint.skew > 1.0:
+        slowest += f", and the largest shard has {checkpoint.largest_shard_bytes / GB:.4g} GB, "
+        slowest += f"{checkpoint.skew:.3g} times the mean"
+    listed.append(_time(TargetId.SLOWEST_WRITER_SECONDS, window, Scope.RANK, slowest))
     listed.append(_time(TargetId.BLOCKING_SECONDS, blocking.allowed_seconds, Scope.RANK, "the stall budget"))
     if write.durable_lag_seconds is not None:
         listed.append(

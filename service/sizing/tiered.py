@@ -427,9 +427,7 @@ def _memory(job: Job, each: Sequence[Tier], warnings: list[SizingWarning]) -> tu
     if not held:
         return None, None
     if job.is_async:
-        held.append(
-            round(bandwidth.staging_bytes(node_bytes=job.node_share_bytes, staging_buffers=job.buffers))
-        )
+        held.append(round(job.staging_bytes_per_node))
     taken, memory = sum(held), job.spec.cluster.node_memory_bytes
     if memory is not None and taken > memory:
         warnings.append(

@@ -46,7 +46,7 @@ def trainer_block(
             )
     if storage is not None and thread_rate is not None:
         rate = storage.node_gb_per_second
-        ranks = trainer.writing_ranks(writers=job.writers, nodes=job.nodes)
+        ranks = trainer.writing_ranks(writers=job.writers, nodes=job.writing_nodes)
         threads = trainer.writer_threads(
             node_gb_per_second=rate if rate is not None else write.per_node_gb_per_second,
             thread_gb_per_second=thread_rate,

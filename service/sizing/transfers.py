@@ -29,12 +29,12 @@ def load_transfer(job: Job) -> bandwidth.Transfer:
     """Return how long a restart's load takes on it, likewise."""
     storage = job.spec.storage_system
     assert storage is not None  # noqa: S101 - callers ask the spec first
-    amplification = job.spec.read_amplification
+    restored = job.saved.restored_bytes
     return bandwidth.transfer_time(
         total_bytes=bandwidth.read_bytes(
-            checkpoint_bytes=job.checkpoint_bytes, read_amplification=amplification
+            checkpoint_bytes=restored, read_amplification=job.read_amplification
         ),
         total_gb_per_second=storage.read_gb_per_second,
-        node_bytes=job.node_share_bytes * amplification,
+        node_bytes=job.node_read_bytes * (restored / job.checkpoint_bytes),
         node_gb_per_second=storage.node_gb_per_second,
     )

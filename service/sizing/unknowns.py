@@ -83,6 +83,8 @@ def levers(asked: Asked) -> list[SolutionUnknown]:
         others.remove(SolutionUnknown.BLOCKING_SECONDS)
     if is_async or delivered_stall:
         others.append(SolutionUnknown.WRITE_GB_PER_SECOND)
+    if asked.spec.cluster.parallelism is not None:
+        others.remove(SolutionUnknown.GPUS)  # a layout fits the GPUs that it was made for
     return [other for other in others if other is not asked.unknown]
 
 

@@ -26,7 +26,14 @@ def _text(body: Json, pointer: str, raw: str) -> str:
 
 
 INTEGERS = {
-    "model": ("parameters", "extra_bytes"),
+    "model": (
+        "parameters",
+        "extra_bytes",
+        "extra_bytes_per_rank",
+        "adapter_parameters",
+        "lora_rank",
+        "full_every",
+    ),
     "cluster": ("gpus", "gpus_per_node", "host_memory_bytes_per_node"),
     "shards": ("writers", "files_per_writer", "largest_shard_bytes"),
     "failures": ("observed_failures", "observed_gpus", "mtbf_gpus"),
@@ -34,7 +41,13 @@ INTEGERS = {
     "retention": ("hot_copies", "cold_copies"),
 }
 FLOATS = {
-    "model": ("bytes_per_parameter", "reduction_factor"),
+    "model": (
+        "bytes_per_parameter",
+        "reduction_factor",
+        "compression_factor",
+        "deduplication_factor",
+        "differential_fraction",
+    ),
     "shards": ("skew",),
     "failures": ("observed_hours", "mtbf_hours"),
     "restart": ("seconds", "detect_seconds", "load_seconds", "warm_up_seconds"),

@@ -5,7 +5,7 @@ from starlette.testclient import TestClient
 
 from tests.api.asking import SYNC, Json, changed, nulls, places, problem, without
 
-LISTS = ("models", "failure-records", "gpus", "save-load-times", "storage-systems")
+LISTS = ("models", "recipes", "failure-records", "gpus", "save-load-times", "storage-systems")
 
 
 def _items(client: TestClient, name: str) -> list[Json]:
@@ -27,6 +27,23 @@ def test_every_model_can_be_named_by_a_spec(stateless: TestClient) -> None:
     for item in _items(stateless, "models"):
         answer = stateless.post("/v1/sizings", json={**SYNC, "model": {"preset": item["name"]}})
         assert answer.json()["checkpoint"]["bytes"] == pytest.approx(item["parameters"] * 14)
+
+
+def test_every_models_shape_can_be_posted_as_a_config(stateless: TestClient) -> None:
+    for item in _items(stateless, "models"):
+        answer = stateless.post("/v1/sizings", json={**SYNC, "model": {"config": item["config"]}})
+        model = answer.json()["model"]
+        assert model["parameters"] == item["parameters"]
+        assert model["active_parameters"] == item["active_parameters"]
+
+
+def test_every_recipe_can_be_named_by_a_spec_and_is_itemised(stateless: TestClient) -> None:
+    for item in _items(stateless, "recipes"):
+        adapter = {"lora_rank": 8} if any(each["of"] == "adapter" for each in item["items"]) else {}
+        spec = {**SYNC, "model": {"preset": "llama-3-8b", "recipe": item["name"], **adapter}}
+        model = stateless.post("/v1/sizings", json=spec).json()["model"]
+        assert [each["name"] for each in model["items"]] == [each["name"] for each in item["items"]]
+        assert sum(each["bytes"] for each in model["items"]) == model["state_bytes"]
 
 
 def test_every_failure_record_can_be_named_by_a_spec(stateless: TestClient) -> None:
@@ -65,7 +82,7 @@ def test_a_storage_system_with_sustained_figures_can_be_named_by_a_spec_and_no_o
 
 @pytest.mark.parametrize(
     "pointer",
-    ["#/model/preset", "#/failures/preset", "#/cluster/gpu_preset", "#/storage/preset"],
+    ["#/model/preset", "#/model/recipe", "#/failures/preset", "#/cluster/gpu_preset", "#/storage/preset"],
     ids=lambda text: text[2:],
 )
 def test_an_unknown_preset_is_refused_where_it_stands(stateless: TestClient, pointer: str) -> None:

@@ -191,7 +191,7 @@ def test_every_field_in_bytes_is_an_integer(stateless: TestClient) -> None:
             return [place for key, item in value.items() for place in wrong(item, key)]
         if isinstance(value, list):
             return [place for item in value for place in wrong(item)]
-        is_bytes = name == "bytes" or name.endswith("_bytes") or name.startswith("bytes_per")
+        is_bytes = name == "bytes" or name.endswith("_bytes") or name in {"bytes_per_gpu", "bytes_per_node"}
         return [name] if is_bytes and not isinstance(value, int) else []
 
     for example in SPECS.values():
@@ -241,3 +241,33 @@ def test_a_sizing_needs_no_database(stateless: TestClient) -> None:
     # The database of this service has no tables, and a request for what is stored says so.
     assert stateless.get("/v1/scenarios").status_code == 503
     assert stateless.post("/v1/sizings", json=SYNC).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("raw", "pointer"),
+    [
+        ('{"model_type": "llama", "hidden_size": 1e999}', "#/model/config"),
+        ('{"model_type": "llama", "hidden_size": ' + "9" * 5000 + "}", "#/model/config"),
+        ('{"model_type": "llama", "hidden_size": -4096}', "#/model/config/hidden_size"),
+        ('{"model_type": "llama", "hidden_size": "4096"}', "#/model/config/hidden_size"),
+        ('{"model_type": "llama", "hidden_size": [4096]}', "#/model/config/hidden_size"),
+        ('{"model_type": "llama", "hidden_size": 1e308}', "#/model/config/hidden_size"),
+        ('{"model_type": ["llama"]}', "#/model/config/model_type"),
+        ('{"model_type": "llama", "x": ' + "[" * 40 + "]" * 40 + "}", "#/model/config"),
+        ('{"model_type": "llama", "x": "' + "x" * 70_000 + '"}', "#/model/config"),
+        ('{"text_config": {"model_type": "llama"}}', "#/model/config/text_config"),
+        ("[]", "#/model/config"),
+        ('"llama"', "#/model/config"),
+    ],
+    ids=lambda text: text[:40],
+)
+def test_a_hostile_config_is_refused_where_it_is_wrong(stateless: TestClient, raw: str, pointer: str) -> None:
+    body = json.dumps({**SPECS["sync"]["value"], "model": {"config": "@"}}).replace('"@"', raw)
+    answer = stateless.post("/v1/sizings", content=body)
+    assert pointer in {place for place, _ in places(problem(answer, 422, "invalid-request"))}
+
+
+def test_a_nesting_that_no_document_may_have_is_no_json(stateless: TestClient) -> None:
+    raw = '{"x": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    body = json.dumps({**SPECS["sync"]["value"], "model": {"config": "@"}}).replace('"@"', raw)
+    assert stateless.post("/v1/sizings", content=body).status_code in {400, 413}

@@ -325,7 +325,7 @@ def _tour_of_success(tour: Tour) -> Json:
     for example in questions["examples"].values():
         for explain in ("", "?explain=true"):
             tour.ask("POST", f"/v1/solutions{explain}", 200, json=example["value"])
-    for name in ("models", "failure-records", "gpus", "save-load-times", "storage-systems"):
+    for name in ("models", "recipes", "failure-records", "gpus", "save-load-times", "storage-systems"):
         tour.ask("GET", f"/v1/presets/{name}", 200)
     for path in ("/problems", "/problems/stale", "/doubts", "/doubts/stale"):
         tour.ask("GET", path, 200)
@@ -464,6 +464,7 @@ def test_every_route_of_the_contract_is_in_the_document(document: Json) -> None:
         "/v1/sizings": {"post"},
         "/v1/solutions": {"post"},
         "/v1/presets/models": {"get"},
+        "/v1/presets/recipes": {"get"},
         "/v1/presets/failure-records": {"get"},
         "/v1/presets/gpus": {"get"},
         "/v1/presets/save-load-times": {"get"},

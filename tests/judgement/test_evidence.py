@@ -199,6 +199,23 @@ def test_a_checkpoint_can_speak_for_the_scenarios_own_bytes_per_parameter() -> N
     assert found.nearest == 10.0
 
 
+def test_a_checkpoint_speaks_for_what_a_recipe_holds_beside_loaders_and_compression() -> None:
+    model = {
+        "parameters": 405_000_000_000,
+        "recipe": "adam_bf16_moments",
+        "compression_factor": 0.5,
+        "extra_bytes_per_rank": 1_000_000,
+    }
+    extra = 1_000_000 * scenario().cluster.gpus
+    save = dcp(DcpOp.SAVE, seconds=50.0, checkpoint_bytes=2_025_000_000_000 + extra)
+    found = target_of(
+        report_on(scenario(model=model), run(operations=[save])), TargetId.CHECKPOINT_BYTES
+    ).bytes_per_parameter
+    assert found is not None
+    assert found.measured == pytest.approx(10)
+    assert (found.assumed, found.nearest) == (10, 10)
+
+
 def test_a_checkpoint_of_fewer_nodes_or_a_speed_says_nothing_of_bytes_per_parameter() -> None:
     save = dcp(DcpOp.SAVE, seconds=50.0, nodes=16, checkpoint_bytes=WHOLE, bytes_total=WHOLE)
     report = report_on(scenario(), run(operations=[save]))

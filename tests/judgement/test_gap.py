@@ -9,6 +9,7 @@ from service.parsers.measurement import DcpOp, DoubtCode, Measurement, Operation
 from service.parsers.run import BenchmarkRun, Condition
 from service.sizing.size import size
 from service.sizing.sizing import TargetId
+from service.sizing.spec import ScenarioSpec
 from tests.judgement.examples import (
     SCENARIO_ID,
     SHARD_BYTES,
@@ -484,6 +485,35 @@ def test_a_block_smaller_than_the_shard_is_doubted_for_times_only() -> None:
     report = report_on(scenario(), run(measurements=[measurement]))
     assert codes(target_of(report, TargetId.SLOWEST_WRITER_SECONDS)) == [DoubtCode.BLOCK_SMALLER_THAN_SHARD]
     assert codes(target_of(report, WRITE)) == []
+
+
+def test_a_parallel_layout_moves_the_shard_that_times_are_held_against() -> None:
+    model = {"preset": "llama-3-405b"}
+    layout = {"tensor": 8, "pipeline": 32}
+    even = scenario(model=model, cluster={"gpus": 512})
+    laid = scenario(model=model, cluster={"gpus": 512, "parallelism": layout})
+    mean, largest = 11_097_553_600, 14_852_161_536
+    writer = TargetId.SLOWEST_WRITER_SECONDS
+
+    def judged(spec: ScenarioSpec, block_bytes: int, seconds: float) -> tuple[Status, list[DoubtCode]]:
+        measurement = ior(100.0, nodes=64, block_bytes=block_bytes, total_seconds=[seconds])
+        target = target_of(report_on(spec, run(measurements=[measurement])), writer)
+        return target.status, codes(target)
+
+    assert judged(even, mean, 50.0) == (Status.MET, [])
+    assert judged(laid, mean, 50.0) == (Status.NOT_COMPARABLE, [DoubtCode.BLOCK_SMALLER_THAN_SHARD])
+    assert judged(laid, mean, 70.0) == (Status.MISSED, [DoubtCode.BLOCK_SMALLER_THAN_SHARD])
+    assert judged(laid, largest, 50.0) == (Status.MET, [])
+    assert "14.85 GB" in next(each for each in size(laid).targets if each.id is writer).why
+
+
+def test_a_parallel_layout_says_how_often_a_load_reads_what_it_does_not_say_itself() -> None:
+    laid = scenario(
+        model={"preset": "llama-3-405b"}, cluster={"gpus": 512, "parallelism": {"tensor": 8, "pipeline": 32}}
+    )
+    load = dcp(DcpOp.LOAD, nodes=64, seconds=100.0, checkpoint_bytes=5_681_947_443_200)
+    read = target_of(report_on(laid, run(operations=[load])), READ)
+    assert read.measured == pytest.approx(56.819 * 16 / 14, rel=1e-3)
 
 
 def test_ranks_that_write_nothing_have_no_counterpart_in_a_benchmark() -> None:

@@ -144,6 +144,20 @@ def test_a_block_is_the_shard_rounded_up_to_whole_transfers(shard: int, block: i
     assert benchmarks.blocks_for(shard) == Blocks(block, transfer)
 
 
+def test_a_layout_whose_writers_share_few_nodes_is_tested_from_those() -> None:
+    def planned_of(**layout: object) -> TestPlan:
+        hybrid = {"zero_stage": 3, "shard_group": 8, **layout}
+        return planned(
+            changed(ARTICLE, model={"preset": "llama-3-8b"}, cluster={"gpus": 32, "parallelism": hybrid})
+        )
+
+    few, all_write = planned_of(), planned_of(replicas_written="spread")
+    for plan, nodes in ((few, 1), (all_write, 4)):
+        write = one_test(plan, "ior_write")
+        assert (write.nodes, write.ranks_per_node) == (nodes, 8)
+    assert "run 8 ranks on each of 1 node" in " ".join(few.notes)
+
+
 @pytest.mark.parametrize("cut", [False, True])
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_a_run_that_reaches_a_figure_gets_the_verdict_that_the_plan_promises(name: str, cut: bool) -> None:

@@ -28,6 +28,43 @@ ARTICLE: Body = {
 """The worked example of "Checkpoint I/O Sizing", priced as in "Checkpoint Storage That Doesn't Stall Training"."""
 
 
+TINY_LLAMA: Body = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "intermediate_size": 100,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "vocab_size": 1001,
+}
+DEEPSEEK_V3: Body = {
+    "model_type": "deepseek_v3",
+    "hidden_size": 7168,
+    "intermediate_size": 18432,
+    "moe_intermediate_size": 2048,
+    "num_hidden_layers": 61,
+    "num_attention_heads": 128,
+    "num_key_value_heads": 128,
+    "n_shared_experts": 1,
+    "n_routed_experts": 256,
+    "num_experts_per_tok": 8,
+    "first_k_dense_replace": 3,
+    "moe_layer_freq": 1,
+    "kv_lora_rank": 512,
+    "q_lora_rank": 1536,
+    "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 128,
+    "topk_method": "noaux_tc",
+    "num_nextn_predict_layers": 1,
+    "vocab_size": 129280,
+    "tie_word_embeddings": False,
+    "rope_scaling": {"type": "yarn", "factor": 40},
+    "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
+}
+"""What matters of its published config.json, and some of what does not."""
+
+
 def article(**blocks: Body | list[Body] | None) -> Body:
     """Return the articles' scenario with other blocks; None leaves a block out."""
     return {name: block for name, block in {**ARTICLE, **blocks}.items() if block is not None}
@@ -59,19 +96,13 @@ def _fields(draw: st.DrawFn, required: Body, optional: Body) -> Body:
 
 
 @st.composite
-def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] = ()) -> Body:
-    """Draw a valid scenario body over the whole bounds of the spec."""
-    model = _fields(
-        draw,
-        {"parameters": logarithmic_count(1, 10**14)},
-        {
-            "bytes_per_parameter": logarithmic(0.01, 64),
-            "extra_bytes": logarithmic_count(1, 10**15),
-            "reduction_factor": logarithmic(1e-4, 1),
-        },
-    )
+def bodies(
+    draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] = (), layouts: bool = True
+) -> Body:
+    """Draw a valid scenario body over the whole bounds of the spec; a layout, if any, fits its GPUs and its model."""
+    model = draw(_models())
     gpus = draw(logarithmic_count(1, 10_000_000))
-    cluster = {"gpus": gpus} | _fields(
+    cluster: Body = {"gpus": gpus} | _fields(
         draw,
         {},
         {
@@ -87,6 +118,10 @@ def bodies(draw: st.DrawFn, *, mode: str | None = None, rules: tuple[str, ...] =
     )
     if draw(st.booleans()):
         shards["skew"] = draw(logarithmic(1, shards.get("writers", gpus)))
+    if layouts and draw(st.integers(0, 3)) == 0:
+        shards = {name: value for name, value in shards.items() if name == "files_per_writer"}
+        model, gpus, layout = draw(_laid_out(model))
+        cluster |= {"gpus": gpus, "parallelism": layout}
     chosen_mode = mode or draw(st.sampled_from(["sync", "async"]))
     rule = draw(st.sampled_from(rules or ("exact", "young", "daly", "fixed")))
     body: Body = {
@@ -217,6 +252,116 @@ def tiers(draw: st.DrawFn, *, nodes: int, most_seconds: float) -> Body:
             for (kind, struck), share in shares.items()
         ]
     return body
+
+
+_EXPERTS = {"llama-3-8b": 0, "llama-3-405b": 0, "mixtral-8x7b": 8, "deepseek-v3": 256}
+
+
+@st.composite
+def _laid_out(draw: st.DrawFn, model: Body) -> tuple[Body, int, Body]:
+    """Draw a shape for the model, the GPUs, and a parallel layout that fits both."""
+    name = draw(st.sampled_from(sorted(_EXPERTS)))
+    by_benchmark = draw(st.integers(0, 3)) == 0
+    zero_stage = draw(st.integers(0, 3))
+    tensor = draw(st.sampled_from([1, 2, 4, 8]))
+    pipeline = 1 if by_benchmark and zero_stage == 3 else draw(st.integers(1, 32))
+    group, instances = draw(logarithmic_count(1, 1000)), draw(st.integers(1, 30))
+    if zero_stage == 0 or by_benchmark:
+        instances = 1
+    layout: Body = {"tensor": tensor, "pipeline": pipeline, "zero_stage": zero_stage}
+    if draw(st.booleans()):
+        layout["data"] = group * instances
+    if instances > 1:
+        layout["shard_group"] = group
+    if by_benchmark:
+        layout["rule"] = "mlperf_storage"
+    else:
+        layout["replicas_written"] = draw(st.sampled_from(["once", "spread", "all"]))
+        if _EXPERTS[name]:
+            ranks = tensor * group
+            wide = draw(st.sampled_from([each for each in (1, 2, 3, 4, 8) if ranks % each == 0]))
+            spread = [each for each in (1, 2, 4, 8) if ranks % (each * wide) == 0]
+            layout |= {"expert": draw(st.sampled_from(spread)), "expert_tensor": wide}
+    others = ("parameters", "config", "adapter_parameters", "lora_rank")
+    model = {key: value for key, value in model.items() if key not in others} | {"preset": name}
+    if model.get("recipe") == "lora_adam":
+        model["recipe"] = "adam_mixed_12"
+    if {"deduplication_factor", "differential_fraction"} & model.keys():
+        layout.pop("replicas_written", None)
+    if "recipe" not in model and draw(st.booleans()):
+        layout["weight_bytes_per_parameter"] = 0.005
+    if draw(st.booleans()):
+        layout["pipeline_split"] = draw(st.sampled_from(["remainder_first", "ends_as_layers"]))
+    return model, tensor * pipeline * group * instances, layout
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Body:
+    """Draw a config.json of a llama, a mixtral or a deepseek_v3 of any size."""
+    heads = draw(st.integers(1, 64))
+    kind = draw(st.sampled_from(["llama", "mixtral", "deepseek_v3"]))
+    experts = draw(st.integers(1, 300))
+    config = {
+        "model_type": kind,
+        "hidden_size": heads * draw(st.integers(1, 128)),
+        "num_hidden_layers": draw(st.integers(1, 100)),
+        "num_attention_heads": heads,
+        "num_key_value_heads": heads,
+        "intermediate_size": draw(logarithmic_count(1, 50_000)),
+        "vocab_size": draw(logarithmic_count(1, 300_000)),
+    } | _fields(draw, {}, {"tie_word_embeddings": st.booleans()})
+    if kind == "llama":
+        return config | _fields(draw, {}, {"attention_bias": st.booleans(), "mlp_bias": st.booleans()})
+    config["num_experts_per_tok"] = draw(st.integers(1, experts))
+    if kind == "mixtral":
+        return config | {"num_local_experts": experts}
+    return config | {
+        "n_routed_experts": experts,
+        "n_shared_experts": draw(st.integers(0, 3)),
+        "moe_intermediate_size": draw(logarithmic_count(1, 10_000)),
+        "first_k_dense_replace": draw(st.integers(0, 100)),
+        "q_lora_rank": draw(st.none() | st.integers(1, 2000)),
+        "kv_lora_rank": draw(st.integers(1, 2000)),
+        "qk_nope_head_dim": draw(st.integers(1, 200)),
+        "qk_rope_head_dim": draw(st.integers(0, 200)),
+        "v_head_dim": draw(st.integers(1, 200)),
+    }
+
+
+@st.composite
+def _models(draw: st.DrawFn) -> Body:
+    shaped = {"preset": st.sampled_from(["llama-3-8b", "kimi-k2"]), "config": configs()}
+    known = draw(st.sampled_from(["parameters", "parameters", *shaped]))
+    model = {known: draw(shaped.get(known, logarithmic_count(1, 10**14)))}
+    recipe = draw(st.none() | st.sampled_from(["adam_8bit", "muon_mixed", "lora_adam", "weights_bf16"]))
+    if recipe == "muon_mixed" and known == "parameters":
+        recipe = "lion_mixed"
+    if recipe is None:
+        model |= _fields(draw, {}, {"bytes_per_parameter": logarithmic(0.01, 64)})
+    else:
+        model |= {"recipe": recipe} | _fields(draw, {}, {"ema_copy": st.booleans()})
+    if recipe == "lora_adam" and known == "parameters":
+        model["adapter_parameters"] = draw(logarithmic_count(1, 10**12))
+    elif recipe == "lora_adam":
+        model["lora_rank"] = draw(logarithmic_count(1, 1000))
+    model |= _fields(
+        draw,
+        {},
+        {"extra_bytes": logarithmic_count(1, 10**15), "extra_bytes_per_rank": logarithmic_count(1, 10**8)},
+    )
+    fraction = logarithmic(1e-4, 1)
+    match draw(st.sampled_from(["none", "reduced", "compressed", "deduplicated", "differential"])):
+        case "reduced":
+            model |= {"reduction_factor": draw(fraction)}
+        case "compressed":
+            model |= {"compression_factor": draw(fraction)}
+        case "deduplicated":
+            model |= {"deduplication_factor": draw(fraction)}
+            model |= _fields(draw, {}, {"compression_factor": fraction})
+        case "differential":
+            model |= {"differential_fraction": draw(fraction), "full_every": draw(logarithmic_count(2, 1000))}
+            model |= _fields(draw, {}, {"compression_factor": fraction})
+    return model
 
 
 @st.composite

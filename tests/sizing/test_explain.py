@@ -1,5 +1,6 @@
 """The explanation: a line for every figure, and each line gives its figure when it is worked out again."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -12,7 +13,7 @@ from service.sizing.size import size
 from service.sizing.sizing import Explanation, Sizing
 from service.sizing.spec import ScenarioSpec
 from service.units import UNITS_BY_SUFFIX
-from tests.sizing.scenarios import Body, article, bodies
+from tests.sizing.scenarios import DEEPSEEK_V3, TINY_LLAMA, Body, article, bodies
 
 STORAGE = {
     "write_gb_per_second": 40.0,
@@ -25,6 +26,7 @@ ASYNC = {"mode": "async", "blocking_seconds": 5}
 PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
 PRICES = {"gpu_hour_usd": 2.35, "hot_usd_per_tb_month": 20, "cold_usd_per_tb_month": 3}
 
+LLAMA_405B = {"preset": "llama-3-405b"}
 TIERS: list[Body] = [
     {"kind": "host_memory", "interval_seconds": 60, "blocking_seconds": 0.5, "node_read_gb_per_second": 20},
     {
@@ -149,6 +151,60 @@ BODIES: dict[str, Body] = {
     "two tiers": article(
         retention={"hot_copies": 2, "cold_copies": 50, "cold_protection_fraction": 0.5}, prices=PRICES
     ),
+    "layout": article(
+        model=LLAMA_405B, cluster={"gpus": 512, "parallelism": {"tensor": 8, "pipeline": 32}}, storage=STORAGE
+    ),
+    "layout of the benchmark": article(
+        model=LLAMA_405B | {"bytes_per_parameter": 12, "extra_bytes": 10**9},
+        cluster={"gpus": 512, "parallelism": {"tensor": 8, "pipeline": 32, "rule": "mlperf_storage"}},
+        restore={"target_seconds": 120, "read_amplification": 1.5},
+        storage=STORAGE,
+    ),
+    "layout, hybrid-sharded, every replica written": article(
+        model=LLAMA_405B,
+        cluster={
+            "gpus": 1024,
+            "gpu_preset": "h100-sxm",
+            "parallelism": {
+                "tensor": 4,
+                "data": 256,
+                "zero_stage": 3,
+                "shard_group": 64,
+                "replicas_written": "all",
+                "weight_bytes_per_parameter": 4,
+            },
+        },
+        save=ASYNC,
+        storage=STORAGE,
+    ),
+    "layout, recipe, compressed": article(
+        model=LLAMA_405B | {"recipe": "muon_mixed", "compression_factor": 0.7, "extra_bytes_per_rank": 5000},
+        cluster={"gpus": 512, "parallelism": {"tensor": 8, "pipeline": 4, "replicas_written": "all"}},
+        save=ASYNC,
+        storage=STORAGE,
+    ),
+    "layout, differences": article(
+        model=LLAMA_405B | {"differential_fraction": 0.1, "full_every": 6},
+        cluster={
+            "gpus": 512,
+            "parallelism": {"tensor": 8, "pipeline": 4, "pipeline_split": "ends_as_layers"},
+        },
+        save=ASYNC,
+        storage=STORAGE,
+    ),
+    "layout, experts": article(
+        model={"preset": "deepseek-v3"},
+        cluster={
+            "gpus": 2048,
+            "parallelism": {
+                "pipeline": 16,
+                "expert": 64,
+                "layers_per_stage": [4] * 15 + [1],
+                "replicas_written": "spread",
+            },
+        },
+        save=ASYNC,
+    ),
     "tiers": article(
         cluster={"gpus": 16384, "gpu_preset": "h100-sxm"},
         save=ASYNC,
@@ -170,6 +226,61 @@ BODIES: dict[str, Body] = {
             | {"node_write_gb_per_second": 10, "replicas": 3}
         ],
         failure_mix=FAILURE_MIX,
+    ),
+    "a mixture by its config": article(
+        model={"config": DEEPSEEK_V3, "recipe": "muon_mixed", "ema_copy": True, "extra_bytes_per_rank": 5000}
+    ),
+    "8-bit moments": article(model={"config": TINY_LLAMA, "recipe": "adam_8bit", "reduction_factor": 0.7}),
+    "an adapter of a rank": article(
+        model={"preset": "mixtral-8x7b", "recipe": "lora_adam", "lora_rank": 16, "ema_copy": True},
+        storage=STORAGE,
+    ),
+    "an adapter of a rank on attention": article(
+        model={"config": TINY_LLAMA, "recipe": "lora_adam", "lora_rank": 4, "lora_targets": ["attention"]}
+    ),
+    "an adapter by its parameters": article(
+        model={"parameters": 7e9, "recipe": "lora_adam", "adapter_parameters": 4e6}
+    ),
+    "a bare count by a recipe": article(model={"parameters": 7e9, "recipe": "lion_mixed", "extra_bytes": 77}),
+    "compressed": article(model={"parameters": 7e9, "compression_factor": 0.6}, save=ASYNC, storage=STORAGE),
+    "deduplicated": article(
+        model={
+            "parameters": 7e11,
+            "compression_factor": 0.9,
+            "deduplication_factor": 0.2,
+            "extra_bytes_per_rank": 10**6,
+        },
+        cluster={"gpus": 1024, "gpu_preset": "h100-sxm"},
+        save=ASYNC,
+        storage=STORAGE,
+        retention={"hot_copies": 3, "cold_copies": 2},
+        prices=PRICES,
+    ),
+    "differences": article(
+        model={
+            "preset": "llama-3-70b",
+            "recipe": "adam_mixed_16",
+            "differential_fraction": 0.1,
+            "full_every": 6,
+            "extra_bytes": 10**9,
+        },
+        save=ASYNC,
+        storage=STORAGE,
+        retention={"hot_copies": 7, "cold_copies": 1, "cold_protection_fraction": 0.5},
+    ),
+    "differences without retention": article(
+        model={"parameters": 7e9, "differential_fraction": 0.1, "full_every": 2},
+        retention=None,
+        storage=STORAGE,
+    ),
+    "tiny differences": article(
+        model={
+            "parameters": 9,
+            "bytes_per_parameter": 0.5,
+            "differential_fraction": 1e-4,
+            "full_every": 1000,
+        },
+        storage=STORAGE,
     ),
     "as little as may be": article(interval=None, restore=None, retention=None, prices=None),
     "components of a new cluster": article(
@@ -274,13 +385,19 @@ def test_a_line_says_its_formula_source_and_units(body: Body) -> None:
         assert line.inputs
         for entry in line.inputs:
             assert entry.unit in units
-            counted = entry.name.rpartition(".")[2] in {
+            counted = re.fullmatch(
+                r".*_parameters|layers_\d+|parameters_per_layer_\d+|parameters_outside_layers|.*_ways|"
+                r"compression_factor|deduplication_factor|full_every|lora_rank|matrix_sides",
+                entry.name,
+            ) or entry.name.rpartition(".")[2] in {
                 "gpus", "gpus_per_node", "writers", "files_per_writer", "files", "nodes", "holders", "skew",
                 "copies", "parameters", "observed_failures", "observed_gpus", "mtbf_gpus", "headroom",
                 "reduction_factor", "read_amplification", "staging_buffers", "replicas", "versions", "lost_nodes",
                 "drives_per_node", "saves_per_shared_save", "next_saves", "shared_saves_per_failure",
                 "observed_planned", "per_node", "early_life_factor", "spare_nodes", "interval_steps", "writing_ranks",
                 "threads",
+                "tensor", "pipeline", "data", "data_step", "expert", "expert_tensor", "ranks", "layers",
+                "first_stage", "last_stage", "tensor_parameters", "whole_parameters", "expert_parameters",
             }  # fmt: skip
             assert counted or entry.unit != "1" or entry.name.endswith("_fraction"), entry.name
 

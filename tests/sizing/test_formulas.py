@@ -20,6 +20,28 @@ def test_a_formula_can_be_read_and_traced(entry: Formula) -> None:
     ("name", "inputs"),
     [
         ("checkpoint_bytes", {"parameters": 7, "bytes_per_parameter": 14.0, "reduction_factor": 0.5, "extra_bytes": 9}),
+        ("state_item_bytes", {"parameters": 7, "bytes_per_parameter": 1.015625}),
+        ("adapter_parameters", {"lora_rank": 16, "matrix_sides": 2_621_440}),
+        (
+            "counted",
+            {
+                "layers_1": 3, "parameters_per_layer_1": 5, "layers_2": 4, "parameters_per_layer_2": 7,
+                "parameters_outside_layers": 11,
+            },
+        ),
+        (
+            "difference_bytes",
+            {"state_bytes": 1e9, "compression_factor": 0.5, "differential_fraction": 0.1, "extra_bytes": 7},
+        ),
+        ("mean_save_bytes", {"checkpoint_bytes": 1e9, "difference_bytes": 1e8, "full_every": 6}),
+        ("longest_chain_bytes", {"checkpoint_bytes": 1e9, "difference_bytes": 1e8, "full_every": 6}),
+        ("mean_chain_bytes", {"checkpoint_bytes": 1e9, "difference_bytes": 1e8, "full_every": 6}),
+        ("whole_bytes", {"state_bytes": 1e9, "compression_factor": 0.5, "extra_bytes": 7}),
+        ("restored_read_bytes", {"restored_bytes": 1e9, "read_amplification": 3.0}),
+        (
+            "kept_shared_bytes",
+            {"restored_bytes": 1e9, "checkpoint_bytes": 1e8, "copies": 5, "protection_fraction": 0.5},
+        ),
         ("even_share", {"checkpoint_bytes": 1e12, "holders": 7}),
         ("largest_shard", {"checkpoint_bytes": 1e12, "writers": 7, "skew": 1.5}),
         ("file_count", {"writers": 7, "files_per_writer": 3}),

@@ -7,44 +7,76 @@ from service.sizing.size import size
 from service.sizing.spec import ScenarioSpec
 from tests.sizing.scenarios import LLAMA_3_FAILURES, article
 
-SHAPES = {
-    # layers, hidden, FFN, heads, key-value heads, vocabulary, experts
-    "llama-2-7b": (32, 4096, 11008, 32, 32, 32000, 1),
-    "llama-3-8b": (32, 4096, 14336, 32, 8, 128256, 1),
-    "llama-3-70b": (80, 8192, 28672, 64, 8, 128256, 1),
-    "llama-3-405b": (126, 16384, 53248, 128, 8, 128256, 1),
-    "mixtral-8x7b": (32, 4096, 14336, 32, 8, 32000, 8),
+PUBLISHED = {
+    # All stored parameters, as the models' safetensors indices, papers or cards have them.
+    "llama-2-7b": 6_738_415_616,
+    "llama-3-8b": 8_030_261_248,
+    "llama-3-70b": 70_553_706_496,
+    "llama-3-405b": 405_853_388_800,
+    "mistral-7b": 7_241_732_096,
+    "mixtral-8x7b": 46_702_792_704,
+    "mixtral-8x22b": 140_620_634_112,
+    "qwen2.5-72b": 72_706_203_648,
+    "qwen3-8b": 8_190_735_360,
+    "qwen3-32b": 32_762_123_264,
+    "qwen3-30b-a3b": 30_532_122_624,
+    "qwen3-235b-a22b": 235_093_634_560,
+    "gemma-2-27b": 27_227_128_320,
+    "olmo-2-13b": 13_716_198_400,
+    "phi-4": 14_659_507_200,
+    "gpt-oss-20b": 20_914_757_184,
+    "gpt-oss-120b": 116_829_156_672,
+    "dbrx": 131_596_523_520,
+    "falcon-180b": 179_522_565_120,
+    "gpt-neox-20b": 20_554_567_680,
+    "deepseek-v2": 235_741_434_880,
+    "deepseek-v3": 671_026_419_200,
+}
+COUNTED = {
+    # Of those that publish rounded figures, or with other parts: counted by transformers from the same shape.
+    "llama-4-scout": 107_769_861_120,
+    "llama-4-maverick": 400_711_848_960,
+    "nemotron-4-340b": 341_029_195_776,
+    "kimi-k2": 1_026_408_232_448,
+    "glm-4.5": 352_797_829_024,
+    "glm-4.5-air": 106_852_251_264,
 }
 
 
-@pytest.mark.parametrize(("name", "shape"), SHAPES.items())
-def test_the_parameters_of_a_llama_shape_are_counted(name: str, shape: tuple[int, ...]) -> None:
-    layers, hidden, ffn, heads, kv_heads, vocabulary, experts = shape
-    attention = 2 * hidden * hidden + 2 * hidden * hidden * kv_heads // heads
-    router = hidden * experts if experts > 1 else 0
-    layer = attention + 3 * hidden * ffn * experts + router + 2 * hidden
-    assert presets.models()[name].parameters == layers * layer + 2 * vocabulary * hidden + hidden
+def test_every_models_count_is_held_against_another() -> None:
+    assert PUBLISHED.keys() | COUNTED.keys() == presets.models().keys()
 
 
-def test_the_parameters_of_deepseek_v3_are_counted() -> None:
-    hidden, heads, q_rank, kv_rank, nope, rope, value = 7168, 128, 1536, 512, 128, 64, 128
-    attention = (
-        hidden * q_rank + q_rank
-        + q_rank * heads * (nope + rope)
-        + hidden * (kv_rank + rope) + kv_rank
-        + kv_rank * heads * (nope + value)
-        + heads * value * hidden
-    )  # fmt: skip
-    dense = 3 * hidden * 18432
-    sparse = 257 * 3 * hidden * 2048 + 256 * hidden + 256  # routed and shared experts, router and its bias
-    layers = 61 * (attention + 2 * hidden) + 3 * dense + 58 * sparse
-    counted = layers + 2 * 129280 * hidden + hidden
-    assert presets.models()["deepseek-v3"].parameters == counted
+@pytest.mark.parametrize(("name", "parameters"), (PUBLISHED | COUNTED).items())
+def test_a_models_shape_gives_its_count(name: str, parameters: int) -> None:
+    preset, shape = presets.models()[name], presets.architecture(name)
+    assert preset.parameters == shape.parameters == parameters
+    assert preset.active_parameters == shape.active_parameters
+
+
+@pytest.mark.parametrize("name", presets.models())
+def test_a_models_config_says_whether_its_embeddings_are_tied(name: str) -> None:
+    config = presets.models()[name].config
+    assert config["tie_word_embeddings"] == presets.architecture(name).tied_embeddings
+
+
+def test_the_embeddings_of_nemotron_are_those_of_its_report() -> None:
+    shape = presets.architecture("nemotron-4-340b").totals()
+    embeddings = shape["embedding"].parameters + shape["output_head"].parameters
+    assert round(embeddings / 1e9, 1) == 9.4
+    assert round((341_029_195_776 - embeddings) / 1e9, 1) == 331.6
 
 
 @pytest.mark.parametrize(
     "table",
-    [presets.models, presets.gpus, presets.failure_records, presets.storage_systems, presets.save_load_times],
+    [
+        presets.models,
+        presets.recipes,
+        presets.gpus,
+        presets.failure_records,
+        presets.storage_systems,
+        presets.save_load_times,
+    ],
 )
 def test_every_preset_is_listed_under_its_name_with_a_source(table: object) -> None:
     assert callable(table)

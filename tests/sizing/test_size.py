@@ -102,10 +102,9 @@ def _assert_points_into_the_spec(pointer: str) -> None:
     if block in LISTS:
         model = LISTS[block]
         assert rest == [] or rest.pop(0).isdecimal()
-    if rest:
-        (name,) = rest
+    for name in rest:
         inner = next(arm for arm in getattr(model, "__args__", (model,)) if hasattr(arm, "model_fields"))
-        assert name in inner.model_fields
+        model = inner.model_fields[name].annotation
 
 
 @settings(derandomize=True, deadline=None, max_examples=60)
@@ -149,7 +148,7 @@ def test_more_bandwidth_never_lowers_what_is_delivered(
 
 
 @settings(derandomize=True, deadline=None, max_examples=100)
-@given(body=bodies(), factor=st.integers(2, 1000))
+@given(body=bodies(layouts=False), factor=st.integers(2, 1000))
 def test_more_gpus_and_as_many_more_observed_leave_the_time_between_failures(body: Body, factor: int) -> None:
     gpus = min(body["cluster"]["gpus"], 10_000)
     record = {"observed_failures": 419, "observed_hours": 1296, "observed_gpus": 16384}
@@ -199,8 +198,8 @@ def test_what_is_not_asked_for_is_absent() -> None:
     sizing = sized(restore=None, retention=None, prices=None)
     answer = sizing.model_dump(mode="json", exclude_none=True)
     assert set(answer) == {
-        "engine_version", "checkpoint", "failures", "interval", "blocking", "restart", "write", "metadata",
-        "goodput", "uncertainty", "targets", "warnings",
+        "engine_version", "model", "checkpoint", "failures", "interval", "blocking", "restart", "write",
+        "metadata", "goodput", "uncertainty", "targets", "warnings",
     }  # fmt: skip
     assert "load_seconds" not in answer["restart"]
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from pydantic import ValidationError
 
 from service.sizing import presets
+from service.sizing.size import size
 from service.sizing.spec import ClusterSpec, IntervalRule, SaveMode, ScenarioSpec
-from tests.sizing.scenarios import Body, article, bodies
+from tests.sizing.scenarios import DEEPSEEK_V3, TINY_LLAMA, Body, article, bodies
 
 PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
 SPARES = {**PARTS, "load_seconds": 5, "reschedule_without_spares_seconds": 9}
@@ -38,6 +39,13 @@ def _faults(body: Body) -> list[tuple[str, str]]:
     return found
 
 
+def _nested(levels: int) -> list[object]:
+    inner: list[object] = []
+    for _ in range(levels):
+        inner = [inner]
+    return inner
+
+
 MISSING = [
     *(
         ({block: None}, [(f"#/{block}", "missing")])
@@ -45,6 +53,37 @@ MISSING = [
     ),
     ({"model": {}}, [("#/model/parameters", "missing")]),
     ({"model": {"bytes_per_parameter": 14}}, [("#/model/parameters", "missing")]),
+    ({"model": {"parameters": 5, "ema_copy": True}}, [("#/model/recipe", "missing")]),
+    ({"model": {"parameters": 5, "adapter_parameters": 5}}, [("#/model/recipe", "missing")]),
+    ({"model": {"preset": "llama-2-7b", "lora_rank": 5}}, [("#/model/recipe", "missing")]),
+    ({"model": {"parameters": 5, "recipe": "lora_adam"}}, [("#/model/adapter_parameters", "missing")]),
+    (
+        {
+            "model": {
+                "parameters": 5,
+                "recipe": "lora_adam",
+                "adapter_parameters": 5,
+                "lora_targets": ["mlp"],
+            }
+        },
+        [("#/model/lora_rank", "missing")],
+    ),
+    ({"model": {"parameters": 5, "full_every": 5}}, [("#/model/differential_fraction", "missing")]),
+    ({"model": {"parameters": 5, "differential_fraction": 0.5}}, [("#/model/full_every", "missing")]),
+    ({"model": {"config": {}}}, [("#/model/config/model_type", "missing")]),
+    (
+        {"model": {"config": {"model_type": "llama", **dict.fromkeys(TINY_LLAMA)} | {"model_type": "llama"}}},
+        [
+            (f"#/model/config/{key}", "missing")
+            for key in (
+                "hidden_size",
+                "num_hidden_layers",
+                "vocab_size",
+                "num_attention_heads",
+                "intermediate_size",
+            )
+        ],
+    ),
     ({"cluster": {}}, [("#/cluster/gpus", "missing")]),
     ({"cluster": {"gpu_preset": "h100-sxm"}}, [("#/cluster/gpus", "missing")]),
     ({"failures": {}}, [("#/failures", "missing")]),
@@ -79,6 +118,73 @@ MISSING = [
 CONTRADICTIONS = [
     ({"model": {"preset": "llama-3-70b", "parameters": 7e10}}, [("#/model/preset", "contradiction")]),
     ({"model": {"preset": "gpt-9"}}, [("#/model/preset", "unknown_preset")]),
+    ({"model": {"preset": "gpt-9", "recipe": "muon_mixed"}}, [("#/model/preset", "unknown_preset")]),
+    (
+        {"model": {"preset": "gpt-9", "recipe": "lora_adam", "lora_rank": 8}},
+        [("#/model/preset", "unknown_preset")],
+    ),
+    ({"model": {"parameters": 5, "config": TINY_LLAMA}}, [("#/model/config", "contradiction")]),
+    ({"model": {"preset": "llama-2-7b", "config": TINY_LLAMA}}, [("#/model/config", "contradiction")]),
+    (
+        {"model": {"parameters": 5, "recipe": "adam_fp32", "bytes_per_parameter": 14}},
+        [("#/model/recipe", "contradiction")],
+    ),
+    ({"model": {"parameters": 5, "recipe": "adam"}}, [("#/model/recipe", "unknown_preset")]),
+    ({"model": {"parameters": 5, "recipe": "muon_mixed"}}, [("#/model/recipe", "needs_shape")]),
+    (
+        {"model": {"parameters": 5, "recipe": "adam_fp32", "adapter_parameters": 5}},
+        [("#/model/adapter_parameters", "contradiction")],
+    ),
+    (
+        {"model": {"parameters": 5, "recipe": "lora_adam", "lora_rank": 5}},
+        [("#/model/lora_rank", "needs_shape")],
+    ),
+    (
+        {"model": {"config": TINY_LLAMA, "recipe": "lora_adam", "lora_rank": 5, "adapter_parameters": 5}},
+        [("#/model/lora_rank", "contradiction")],
+    ),
+    (
+        {
+            "model": {
+                "config": TINY_LLAMA,
+                "recipe": "lora_adam",
+                "lora_rank": 5,
+                "lora_targets": ["routed_experts", "mlp"],
+            }
+        },
+        [("#/model/lora_targets", "unknown_part")],
+    ),
+    (
+        {"model": {"preset": "kimi-k2", "recipe": "lora_adam", "lora_rank": 1_000_000}},
+        [("#/model/lora_rank", "too_large")],
+    ),
+    (
+        {"model": {"parameters": 5, "reduction_factor": 1.0, "compression_factor": 0.5}},
+        [("#/model/reduction_factor", "contradiction")],
+    ),
+    (
+        {
+            "model": {
+                "parameters": 5,
+                "deduplication_factor": 0.5,
+                "differential_fraction": 0.5,
+                "full_every": 5,
+            }
+        },
+        [("#/model/deduplication_factor", "contradiction")],
+    ),
+    (
+        {"model": {"config": {"model_type": "rwkv"}, "recipe": "muon_mixed"}},
+        [("#/model/config/model_type", "unknown_architecture")],
+    ),
+    (
+        {"model": {"config": TINY_LLAMA | {"hidden_size": "64"}, "recipe": "lora_adam", "lora_rank": 8}},
+        [("#/model/config/hidden_size", "not_a_count")],
+    ),
+    ({"model": {"config": TINY_LLAMA | {"x": _nested(17)}}}, [("#/model/config", "too_deep")]),
+    ({"model": {"config": TINY_LLAMA | {"x": [0] * 40_000}}}, [("#/model/config", "too_large")]),
+    ({"model": {"config": TINY_LLAMA | {"x": [10**5000]}}}, [("#/model/config", "non_finite_number")]),
+    ({"model": {"config": TINY_LLAMA | {"x": math.inf}}}, [("#/model/config", "non_finite_number")]),
     (
         {"model": {"preset": "gpt-9", "parameters": 7e10}},
         [("#/model/preset", "contradiction"), ("#/model/preset", "unknown_preset")],
@@ -262,6 +368,13 @@ BOUNDS: list[tuple[str, str, float, float]] = [
     ("model", "bytes_per_parameter", 0.01, 64),
     ("model", "extra_bytes", 0, 10**15),
     ("model", "reduction_factor", 1e-4, 1),
+    ("model", "adapter_parameters", 1, 10**14),
+    ("model", "lora_rank", 1, 10**6),
+    ("model", "extra_bytes_per_rank", 0, 10**8),
+    ("model", "compression_factor", 1e-4, 1),
+    ("model", "deduplication_factor", 1e-4, 1),
+    ("model", "differential_fraction", 1e-4, 1),
+    ("model", "full_every", 2, 1000),
     ("cluster", "gpus", 1, 10**7),
     ("cluster", "gpus_per_node", 1, 1024),
     ("cluster", "host_memory_bytes_per_node", 1, 10**15),
@@ -312,6 +425,7 @@ WHOLE = {
     "parameters", "extra_bytes", "gpus", "gpus_per_node", "host_memory_bytes_per_node", "writers",
     "files_per_writer", "largest_shard_bytes", "observed_failures", "observed_planned", "observed_gpus", "mtbf_gpus",
     "staging_buffers", "hot_copies", "cold_copies", "spare_nodes", "staging_budget_bytes_per_node",
+    "adapter_parameters", "lora_rank", "extra_bytes_per_rank", "full_every",
 }  # fmt: skip
 
 
@@ -331,6 +445,11 @@ def _body(block: str, field: str, value: object) -> Body:
         ("save", "staging"): {"mode": "async", "blocking_seconds": 5},
         ("save", ""): {"mode": "sync"},
         ("interval", ""): {"rule": "fixed"},
+        ("model", "adapter"): {"parameters": 1, "recipe": "lora_adam"},
+        ("model", "lora"): {"preset": "llama-2-7b", "recipe": "lora_adam"},
+        ("model", "differential"): {"parameters": 1, "full_every": 2},
+        ("model", "full_every"): {"parameters": 1, "differential_fraction": 0.5},
+        ("model", "parameters"): {},
         ("model", ""): {"parameters": 1},
         ("restart", "seconds"): {},
         ("restart", "reschedule_without"): {**PARTS, "load_seconds": 5, "spares_exhausted_fraction": 0.1},
@@ -423,6 +542,32 @@ def test_the_bounds_of_every_number_are_tested() -> None:
     assert numbers() == {(block, field) for block, field, _, _ in BOUNDS}
 
 
+def test_a_config_is_kept_as_it_was_with_what_does_not_matter() -> None:
+    config = TINY_LLAMA | {"rope_scaling": None, "architectures": ["X"], "auto_map": {"a": [1, 2.5, True]}}
+    spec = ScenarioSpec.model_validate(article(model={"config": config}))
+    assert spec.model.config == config
+    again = ScenarioSpec.model_validate_json(spec.model_dump_json(exclude_none=True, exclude_unset=True))
+    assert again == spec
+    assert again.model.config == config
+
+
+def test_a_null_in_a_config_is_kept_for_what_it_says() -> None:
+    spec = ScenarioSpec.model_validate(article(model={"config": DEEPSEEK_V3 | {"q_lora_rank": None}}))
+    again = ScenarioSpec.model_validate_json(spec.model_dump_json(exclude_none=True, exclude_unset=True))
+    assert again.parameters == spec.parameters
+
+
+@pytest.mark.parametrize("config", [5, "llama", [], True, [TINY_LLAMA]])
+def test_a_config_that_is_no_object_is_refused(config: object) -> None:
+    assert _faults(article(model={"config": config})) == [("#/model/config", "dict_type")]
+
+
+def test_deep_nesting_is_refused_and_not_walked_into() -> None:
+    assert _faults(article(model={"config": TINY_LLAMA | {"x": _nested(50_000)}})) == [
+        ("#/model/config", "too_deep")
+    ]
+
+
 def test_4_05e11_is_an_integer() -> None:
     text = json.dumps(article()).replace("405000000000", "4.05e11")
     assert "4.05e11" in text
@@ -452,7 +597,8 @@ def test_null_for_a_default_is_the_default() -> None:
             shards={"skew": None},
         )
     )
-    assert (spec.model.bytes_per_parameter, spec.interval.rule) == (14.0, IntervalRule.EXACT)
+    assert (spec.model.bytes_per_parameter, spec.interval.rule) == (None, IntervalRule.EXACT)
+    assert size(spec).model.bytes_per_parameter == 14.0
 
 
 @pytest.mark.parametrize("block", [block for block in ScenarioSpec.model_fields if block not in LISTS])
@@ -492,14 +638,14 @@ def test_the_defaults_are_those_of_the_contract() -> None:
             "retention": {},
         }
     )
-    assert spec.model.bytes_per_parameter == 14
+    assert size(spec).model.bytes_per_parameter == 14
     assert spec.model.extra_bytes == 0
-    assert spec.model.reduction_factor == 1
+    assert size(spec).checkpoint.bytes == 14
     assert spec.cluster.gpus_per_node == 8
     assert spec.shards.files_per_writer == 1
     assert spec.interval.rule is IntervalRule.EXACT
     assert spec.restore is not None
-    assert spec.restore.read_amplification == 1
+    assert spec.restore.read_amplification is None
     assert spec.retention is not None
     assert spec.retention.model_dump() == {
         "hot_copies": 1,

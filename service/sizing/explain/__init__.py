@@ -4,11 +4,11 @@ Nothing is computed here. A line names a formula of the register and the numbers
 evaluates every line and holds it against the figure.
 """
 
-from service.sizing.checkpoint import largest_node_share
 from service.sizing.explain.contents import (
     explain_capacity,
     explain_checkpoint,
     explain_host_memory,
+    explain_read_bytes,
     explain_trainer,
 )
 from service.sizing.explain.delivered import explain_delivered
@@ -18,34 +18,41 @@ from service.sizing.explain.interruptions import (
     explain_restart,
     explain_uncertainty,
 )
+from service.sizing.explain.layout import explain_layout, explain_read_amplification
 from service.sizing.explain.lines import EVEN, LAST_NODE_FULL, Facts, Lines
+from service.sizing.explain.model import explain_model
 from service.sizing.explain.outcome import explain_cost, explain_goodput
 from service.sizing.explain.saving import explain_blocking, explain_interval, explain_write
 from service.sizing.explain.targets import explain_targets
+from service.sizing.operation import Job
 from service.sizing.sizing import Explanation, Sizing
-from service.sizing.spec import DEFAULT_HEADROOM, SaveMode, ScenarioSpec
+from service.sizing.spec import DEFAULT_HEADROOM, SaveMode
 
 
-def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
-    """Return a line for every number in the sizing of the spec, in the order of the answer."""
+def explain(sized: Job, sizing: Sizing) -> list[Explanation]:
+    """Return a line for every number in the sizing of a job, in the order of the answer."""
     lines = Lines()
-    total, nodes, writers = sizing.checkpoint.bytes, sizing.checkpoint.nodes, sizing.checkpoint.writers
-    shards = spec.shards
-    skew = shards.skew or 1.0
-    if shards.largest_shard_bytes is not None:
-        skew = shards.largest_shard_bytes / (total / writers)
+    spec = sized.spec
+    nodes = sizing.checkpoint.nodes
+    known = sized.placement is not None or not spec.shards.even
     job = Facts(
         spec=spec,
         sizing=sizing,
-        skew=skew,
-        even=EVEN if shards.skew is None and shards.largest_shard_bytes is None else None,
-        node_share_bytes=largest_node_share(checkpoint_bytes=total, nodes=nodes, writers=writers, skew=skew),
+        skew=sized.skew,
+        even=None if known else EVEN,
+        node_share_bytes=sized.node_share_bytes,
+        read_amplification=sized.read_amplification,
+        node_read_bytes=sized.node_read_bytes,
+        placement=sized.placement,
         headroom=spec.save.headroom or DEFAULT_HEADROOM,
         buffers=spec.save.staging_buffers or 1,
         is_async=spec.save.mode is SaveMode.ASYNC,
         mtbf_seconds=sizing.failures.mtbf_seconds,
+        saved=sized.saved,
     )
+    explain_model(lines, job)
     explain_checkpoint(lines, job)
+    explain_layout(lines, job)
     explain_failures(lines, job)
     explain_interval(
         lines,
@@ -60,16 +67,13 @@ def explain(spec: ScenarioSpec, sizing: Sizing) -> list[Explanation]:
     explain_write(lines, job)
     window = sizing.write.window_seconds(sizing.blocking)
     if spec.restore is not None and sizing.read is not None:
-        lines.add(
-            "#/read/bytes",
-            "read_bytes",
-            {"checkpoint_bytes": total, "read_amplification": spec.restore.read_amplification},
-        )
+        explain_read_bytes(lines, job)
+        explain_read_amplification(lines, job)
         lines.add(
             "#/read/required_gb_per_second",
             "read_bandwidth",
             {
-                "read_bytes": total * spec.restore.read_amplification,
+                "read_bytes": job.saved.restored_bytes * job.read_amplification,
                 "target_seconds": spec.restore.target_seconds,
             },
         )

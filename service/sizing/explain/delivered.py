@@ -1,5 +1,6 @@
 """How the figures of a given storage system came about."""
 
+from service.sizing.explain.contents import kept_as
 from service.sizing.explain.interruptions import explain_recovery
 from service.sizing.explain.lines import EXPONENTIAL, Facts, Lines
 from service.sizing.explain.outcome import explain_cost, explain_goodput
@@ -9,6 +10,8 @@ from service.sizing.explain.saving import (
     explain_staging,
     explain_transfer,
 )
+from service.sizing.formulas import REGISTER
+from service.sizing.spec import IntervalRule
 
 
 def explain_delivered(lines: Lines, job: Facts) -> None:
@@ -34,6 +37,11 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
             {"blocking_seconds": blocking_seconds, "mtbf_seconds": job.mtbf_seconds},
             EXPONENTIAL,
         )
+        if not job.is_async and block.write is not None and spec.interval.rule is not IntervalRule.FIXED:
+            # The interval that leaves no time to train is in no answer, and space fills at its pace all the same.
+            interval_seconds = REGISTER[f"{spec.interval.rule}_interval"].function(
+                blocking_seconds=blocking_seconds, mtbf_seconds=job.mtbf_seconds
+            )
     if block.interval is None and block.blocking is not None:
         # The stall of a staging budget leaves no time to train.
         interval_seconds = block.blocking.seconds / block.blocking.overhead_fraction
@@ -101,26 +109,28 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
             {"files": sizing.checkpoint.files, "window_seconds": seconds},
         )
     if block.read is not None:
-        amplification = spec.restore.read_amplification if spec.restore is not None else 1.0
         explain_transfer(lines, job, f"{at}/read/seconds", reading=True)
         lines.add(
             f"{at}/read/gb_per_second",
             "read_bandwidth",
-            {"read_bytes": sizing.checkpoint.bytes * amplification, "target_seconds": block.read.seconds},
+            {
+                "read_bytes": job.saved.restored_bytes * job.read_amplification,
+                "target_seconds": block.read.seconds,
+            },
         )
     if block.capacity is not None and spec.storage.usable_tb is not None:
-        usable = {"usable_bytes": block.capacity.usable_bytes, **total}
+        kind, inputs = kept_as(job)
+        usable = {"usable_bytes": block.capacity.usable_bytes, **inputs}
         lines.add(f"{at}/capacity/usable_bytes", "tb_to_bytes", {"usable_tb": spec.storage.usable_tb})
-        lines.add(f"{at}/capacity/copies_that_fit", "copies_that_fit", usable)
+        lines.add(f"{at}/capacity/copies_that_fit", f"{kind}copies_that_fit", usable)
         if spec.retention is not None:
+            copies = spec.retention.hot_copies + (1 if kind else 0)
             lines.add(
-                f"{at}/capacity/hot_peak_fraction",
-                "peak_fraction",
-                {**usable, "copies": spec.retention.hot_copies},
+                f"{at}/capacity/hot_peak_fraction", f"{kind}peak_fraction", {**usable, "copies": copies}
             )
         lines.add(
             f"{at}/capacity/full_after_seconds",
-            "seconds_until_full",
+            f"{kind}seconds_until_full",
             {**usable, "interval_seconds": interval_seconds},
         )
     if block.goodput is not None and block.interval is not None and block.restart is not None:

@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from service.sizing.formulas import REGISTER
+from service.sizing.placement import Placement
 from service.sizing.sizing import Explanation, ExplanationInput, Sizing
 from service.sizing.spec import ScenarioSpec
+from service.sizing.state import Saved
 from service.units import unit_of
 
-EVEN = "All shards are equal: neither skew nor largest_shard_bytes was given."
+EVEN = "All shards are equal: neither skew nor largest_shard_bytes was given, nor a parallel layout."
 
 
 RATE_SCALES = "Failures grow with the GPU count, and strike at a constant rate."
@@ -34,10 +36,19 @@ class Facts(NamedTuple):
     skew: float
     even: str | None
     node_share_bytes: float
+    read_amplification: float
+    node_read_bytes: float
+    placement: Placement | None
     headroom: float
     buffers: int
     is_async: bool
     mtbf_seconds: float
+    saved: Saved
+
+    @property
+    def staged_share_bytes(self) -> float:
+        """What one save stages on the node that holds most. [B]"""
+        return self.node_share_bytes * (self.saved.staged_bytes / self.saved.full_bytes)
 
 
 class Lines(list[Explanation]):

@@ -74,7 +74,10 @@ def explain_staging(
     assumed = [
         "The copy takes all of the stall that is allowed." if save.copy_seconds is None else "",
         "Nothing drains while the copy runs." if save.drain_overlaps_copy is None else "",
-        job.even or "Every rank of the node holds the largest shard, which is an upper bound.",
+        job.even or "",
+        "Every rank of the node holds the largest shard, which is an upper bound."
+        if job.even is None and job.placement is None
+        else "",
     ]
     lines.add(
         f"{at}/blocking/staging_stall_seconds",
@@ -100,7 +103,7 @@ def explain_staged_interval(
     """Explain the interval of saves that go through staging memory."""
     found = staged(
         job.spec,
-        node_share_bytes=job.node_share_bytes,
+        node_share_bytes=job.staged_share_bytes,
         mtbf_seconds=mtbf_seconds,
         drain_seconds=drain_seconds,
     )
@@ -121,9 +124,9 @@ def _through_staging(job: Facts, allowed_seconds: float, drain_seconds: float) -
     save = job.spec.save
     return {
         "copy_seconds": save.copy_seconds if save.copy_seconds is not None else allowed_seconds,
-        "node_share_bytes": job.node_share_bytes,
+        "node_share_bytes": job.staged_share_bytes,
         "staging_budget_bytes": float(save.staging_budget_bytes_per_node or 0),
-        "drain_gb_per_second": job.node_share_bytes / drain_seconds / GB,
+        "drain_gb_per_second": job.staged_share_bytes / drain_seconds / GB,
     }
 
 
@@ -159,8 +162,8 @@ def explain_staged_lag(lines: Lines, job: Facts, pointer: str, block: Blocking, 
     """Explain the durable lag that is left of a drain when training goes on."""
     save = job.spec.save
     inputs = {
-        "node_share_bytes": job.node_share_bytes,
-        "drain_gb_per_second": job.node_share_bytes / drain_seconds / GB,
+        "node_share_bytes": job.staged_share_bytes,
+        "drain_gb_per_second": job.staged_share_bytes / drain_seconds / GB,
     }
     if save.drain_overlaps_copy:
         inputs["staging_stall_seconds"] = block.staging_stall_seconds or 0.0
@@ -259,7 +262,7 @@ def explain_write(lines: Lines, job: Facts) -> None:
     lines.add(
         "#/write/per_node_gb_per_second",
         "share",
-        {**required, "holders": min(sizing.checkpoint.nodes, sizing.checkpoint.writers)},
+        {**required, "holders": sizing.checkpoint.writing_nodes},
         LAST_NODE_FULL,
     )
     lines.add(
@@ -272,11 +275,19 @@ def explain_write(lines: Lines, job: Facts) -> None:
         "#/write/largest_shard_gb_per_second",
         "shard_bandwidth",
         {
-            "largest_shard_bytes": total["checkpoint_bytes"] / sizing.checkpoint.writers * job.skew,
+            "largest_shard_bytes": job.placement.largest_shard_bytes
+            if job.placement is not None
+            else total["checkpoint_bytes"] / sizing.checkpoint.writers * job.skew,
             "window_seconds": window,
         },
         job.even,
     )
+    if block.largest_node_gb_per_second is not None:
+        lines.add(
+            "#/write/largest_node_gb_per_second",
+            "shard_bandwidth",
+            {"largest_shard_bytes": job.node_share_bytes, "window_seconds": window},
+        )
 
 
 def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -> None:
@@ -284,8 +295,8 @@ def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -
     storage, block = job.spec.storage_system, job.sizing.checkpoint
     if storage is None:
         return
-    amplification = job.spec.read_amplification if reading else 1.0
     creates = storage.file_creates_per_second if not reading else None
+    moved = job.saved.restored_bytes if reading else job.saved.full_bytes
     assumption, source = "The system holds its stated figures." if reading else CREATES_OVERLAP, None
     figure = "read_gb_per_second" if reading else "write_gb_per_second"
     if storage.preset is not None and getattr(job.spec.storage, figure) is None:
@@ -295,9 +306,10 @@ def explain_transfer(lines: Lines, job: Facts, pointer: str, *, reading: bool) -
         pointer,
         "transfer_time",
         {
-            "total_bytes": block.bytes * amplification,
+            "total_bytes": moved * (job.read_amplification if reading else 1.0),
             "total_gb_per_second": storage.read_gb_per_second if reading else storage.write_gb_per_second,
-            "node_bytes": job.node_share_bytes * amplification,
+            "node_bytes": (job.node_read_bytes if reading else job.node_share_bytes)
+            * (moved / job.saved.full_bytes),
             "node_gb_per_second": storage.node_gb_per_second,
             "files": block.files if creates is not None else None,
             "file_creates_per_second": creates,

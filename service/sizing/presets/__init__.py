@@ -1,12 +1,15 @@
-"""Named models, GPUs, failure records and storage systems, and measured times; each with the source of its figures.
+"""Named models, recipes, GPUs, failure records and storage systems, and measured times; each with its source.
 
 The data lie beside this module as JSON, read once at their first use.
 """
 
 import json
+from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
+from service.sizing.architecture import Architecture
 from service.wire import Absent, Outgoing
 
 
@@ -17,8 +20,51 @@ class ModelPreset(Outgoing):
     title: str
     parameters: int
     """All stored parameters; for a mixture of experts all experts, not the active ones."""
+    active_parameters: int
+    """Those that work on one token, embeddings included. They size compute, never storage."""
+    config: dict[str, Any]
+    """The shape that both are counted from, in the names of a Hugging Face `config.json`."""
     source: str
-    """Where the parameter count comes from."""
+    """Where the shape comes from."""
+
+
+class StateKind(StrEnum):
+    """What a part of the saved state is for."""
+
+    WEIGHTS = "weights"
+    GRADIENTS = "gradients"
+    OPTIMIZER = "optimizer"
+
+
+class StateScope(StrEnum):
+    """Which parameters a part of the saved state belongs to: `matrices` are those of the layers (attention,
+    feed-forward, router, experts), `others` embeddings, output head, norms and biases.
+    """
+
+    ALL = "all"
+    MATRICES = "matrices"
+    OTHERS = "others"
+    ADAPTER = "adapter"
+
+
+class RecipeItem(Outgoing):
+    """One part of what a recipe saves."""
+
+    name: str
+    kind: StateKind
+    of: StateScope
+    bytes_per_parameter: float
+    """For each of those parameters. [B]"""
+
+
+class Recipe(Outgoing):
+    """What of a model's state a checkpoint holds, by name."""
+
+    name: str
+    title: str
+    items: list[RecipeItem]
+    source: str
+    """Where the items come from."""
 
 
 class GpuPreset(Outgoing):
@@ -107,6 +153,20 @@ def _rows(file_name: str) -> list[dict[str, object]]:
 def models() -> dict[str, ModelPreset]:
     """Return the models by name."""
     return {preset.name: preset for preset in map(ModelPreset.model_validate, _rows("models.json"))}
+
+
+@cache
+def architecture(name: str) -> Architecture:
+    """Return what a named model is made of."""
+    from service.sizing import hugging_face
+
+    return hugging_face.architecture(models()[name].config)
+
+
+@cache
+def recipes() -> dict[str, Recipe]:
+    """Return the recipes by name."""
+    return {recipe.name: recipe for recipe in map(Recipe.model_validate, _rows("recipes.json"))}
 
 
 @cache

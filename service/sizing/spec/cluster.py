@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from service.errors import Fault
 from service.sizing import presets
 from service.sizing.spec.fields import Count, PresetName, refuse
+from service.sizing.spec.parallelism import ParallelismSpec
 from service.wire import WHOLE, Absent, Incoming
 
 
@@ -21,6 +22,8 @@ class ClusterSpec(Incoming):
     """GPUs in one node."""
     host_memory_bytes_per_node: Annotated[int, Field(strict=True, ge=1, le=10**15), WHOLE] | Absent = None
     """DRAM of one node. [B]"""
+    parallelism: ParallelismSpec | Absent = None
+    """How the job is cut over its GPUs: who writes what, in place of `shards`."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -63,3 +66,8 @@ class ShardsSpec(Incoming):
                 ]
             )
         return self
+
+    @property
+    def even(self) -> bool:
+        """Whether nothing says that the shards are uneven, or how."""
+        return self.skew is None and self.largest_shard_bytes is None

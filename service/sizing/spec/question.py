@@ -108,6 +108,13 @@ class SolutionQuestion(Incoming):
                 "A restart limit can be asked of read_gb_per_second alone, since the load is what storage changes of "
                 f"a restart; of {self.unknown} ask goodput_fraction or waste_usd_per_year.",
             )
+        if self.unknown is SolutionUnknown.GPUS and self.spec.cluster.parallelism is not None:
+            yield Fault(
+                "/spec/cluster/parallelism",
+                "contradiction",
+                "A layout fits the GPUs that it was made for, so their number cannot be asked: leave it out, and give "
+                "shards as they are.",
+            )
         if reads and self.spec.restart.seconds is not None and self.spec.restore is None:
             yield Fault(
                 "/spec/restore",

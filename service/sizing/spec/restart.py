@@ -122,5 +122,8 @@ class RestoreSpec(Incoming):
 
     target_seconds: PositiveSeconds
     """In what time every rank must have its state. [s]"""
-    read_amplification: Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.01, le=10_000)] = 1.0
-    """Bytes that all ranks together read over the checkpoint's bytes."""
+    read_amplification: (
+        Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.01, le=10_000)] | Absent
+    ) = None
+    """Bytes that all ranks together read over the checkpoint's bytes; without it what the parallel layout gives, and
+    1 without a layout."""

@@ -6,11 +6,13 @@ from typing import Self
 from pydantic import Field, model_validator
 
 from service.errors import Fault
-from service.sizing import presets
+from service.sizing.architecture import Architecture
+from service.sizing.layout import Layout, ReplicasWritten, misfits
 from service.sizing.spec.cluster import ClusterSpec, ShardsSpec
 from service.sizing.spec.failures import FailuresSpec
 from service.sizing.spec.fields import refuse
-from service.sizing.spec.model import ModelSpec
+from service.sizing.spec.model import DEFAULT_BYTES_PER_PARAMETER, ModelSpec
+from service.sizing.spec.parallelism import ParallelismSpec
 from service.sizing.spec.restart import RestartSpec, RestoreSpec
 from service.sizing.spec.save import IntervalSpec, SaveSpec
 from service.sizing.spec.storage import PricesSpec, RetentionSpec, StorageSpec
@@ -54,6 +56,8 @@ class ScenarioSpec(Incoming):
                 "too_large",
                 f"One of {shards.writers or gpus} shards cannot hold more than the whole checkpoint.",
             )
+        if self.cluster.parallelism is not None:
+            yield from self._layout_faults()
         if save.blocking_seconds is None and save.overhead_fraction is None and not self.storage_times_a_save:
             yield Fault(
                 "/save/blocking_seconds",
@@ -106,6 +110,78 @@ class ScenarioSpec(Incoming):
                 interval_seconds=self.interval.seconds,
             )
 
+    def _layout_faults(self) -> Iterable[Fault]:
+        at, stated = "/cluster/parallelism", self.cluster.parallelism
+        for name in ("writers", "largest_shard_bytes", "skew"):
+            if getattr(self.shards, name) is not None:
+                yield Fault(
+                    f"/shards/{name}",
+                    "contradiction",
+                    f"{name} follows from cluster.parallelism: leave it out, or the layout where {name} was measured.",
+                )
+        shape = self.architecture
+        if shape is None:
+            yield Fault(
+                at,
+                "no_shape",
+                "A layout divides a model's parts, which a parameter count does not tell: give the model as config, "
+                "or as a preset that has a shape.",
+            )
+            return
+        assert stated is not None  # noqa: S101 - the caller asks first
+        layout = stated.layout(gpus=self.cluster.gpus, layers=shape.layer_count)
+        for name, why in misfits(layout, shape, self.cluster.gpus):
+            yield Fault(f"{at}/{name}", "does_not_fit", why)
+        yield from self._layout_state_faults(stated)
+
+    def _layout_state_faults(self, stated: ParallelismSpec) -> Iterable[Fault]:
+        at, model = "/cluster/parallelism", self.model
+        if model.adapter_parameters is not None or model.lora_rank is not None:
+            yield Fault(
+                at,
+                "adapter_alone",
+                "A layout places the state of the whole model, and this recipe saves an adapter alone: leave it out, "
+                "and give shards as they are.",
+            )
+        if stated.replicas_written is ReplicasWritten.ALL:
+            for name in ("deduplication_factor", "differential_fraction"):
+                if getattr(model, name) is not None:
+                    yield Fault(
+                        f"{at}/replicas_written",
+                        "contradiction",
+                        f"model.{name} leaves out what is saved already, and all saves every copy: write them once, or "
+                        "leave it out.",
+                    )
+        own, each = (
+            stated.weight_bytes_per_parameter,
+            model.bytes_per_parameter or DEFAULT_BYTES_PER_PARAMETER,
+        )
+        if own is not None and model.recipe is not None:
+            yield Fault(
+                f"{at}/weight_bytes_per_parameter",
+                "contradiction",
+                f"The recipe {model.recipe} says what are weights: leave this out.",
+            )
+        elif own is not None and own > each:
+            yield Fault(
+                f"{at}/weight_bytes_per_parameter",
+                "too_large",
+                f"A checkpoint saves {each:g} bytes per parameter in all.",
+            )
+
+    @property
+    def architecture(self) -> Architecture | None:
+        """The model's shape, where it is given as one."""
+        return self.model.architecture
+
+    @property
+    def layout(self) -> Layout | None:
+        """The parallel layout, where it is given and the model has a shape to lay out."""
+        stated, shape = self.cluster.parallelism, self.architecture
+        if stated is None or shape is None:
+            return None
+        return stated.layout(gpus=self.cluster.gpus, layers=shape.layer_count)
+
     @property
     def storage_times_a_save(self) -> bool:
         """Whether the storage block has a limit that times a save."""
@@ -128,18 +204,11 @@ class ScenarioSpec(Incoming):
         )
 
     @property
-    def read_amplification(self) -> float:
-        """Bytes that all ranks read at a restart over the checkpoint's bytes."""
-        return self.restore.read_amplification if self.restore is not None else 1.0
-
-    @property
     def storage_system(self) -> StorageSpec | None:
         """The storage block, with the figures of its preset."""
         return self.storage.with_preset if self.storage is not None else None
 
     @property
     def parameters(self) -> int:
-        """All stored parameters, from the model or its preset."""
-        if self.model.parameters is not None:
-            return self.model.parameters
-        return presets.models()[str(self.model.preset)].parameters
+        """All stored parameters, as given or counted."""
+        return self.model.stored_parameters
