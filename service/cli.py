@@ -1,8 +1,11 @@
-"""The command `stallbudget`: serve, migrate, openapi, size; and on the user's side convert, submit, recorder."""
+"""The command `stallbudget`: serve, migrate, key, workspace, openapi, size; at the user's convert, submit, recorder."""
 
 import json
+import os
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from enum import StrEnum
 from importlib import resources
@@ -12,8 +15,17 @@ from zoneinfo import ZoneInfo
 
 import typer
 
+from service.store.caller import AccessScope
+
 if TYPE_CHECKING:
+    from uuid import UUID
+
+    from sqlalchemy import Connection
+
+    from service.api.tracing import Tracing
     from service.settings import Settings
+    from service.store.audit import AuditAction, AuditedResource
+    from service.store.keys import ApiKey, Secret
 
 app = typer.Typer(
     help="Size checkpoint storage for training clusters, and judge what was measured against it.",
@@ -21,6 +33,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+key_app = typer.Typer(help="Make, list, rotate and revoke the keys of requests.", no_args_is_help=True)
+workspace_app = typer.Typer(
+    help="Make and list workspaces, which see nothing of each other.", no_args_is_help=True
+)
+app.add_typer(key_app, name="key")
+app.add_typer(workspace_app, name="workspace")
 
 # Each command imports what it needs: `stallbudget size` loads no web framework.
 
@@ -30,11 +49,26 @@ def serve() -> None:
     """Bring the database to this version's tables, then serve on STALLBUDGET_HOST:STALLBUDGET_PORT."""
     import uvicorn
 
+    from service.api import logs
+    from service.api.connections import server_options
     from service.app import create_app
+    from service.settings import AccessMode
+    from service.store import keys
 
     settings = _settings()
+    logs.configure(settings, sys.stderr)
     _migrate(settings)
-    uvicorn.run(create_app(settings), host=settings.host, port=settings.port)
+    if settings.access is AccessMode.AUTO and not settings.may_be_open:
+        with _transaction() as transaction:
+            has_keys = keys.any_exist(transaction)
+        if not has_keys:
+            _fail(
+                f"STALLBUDGET_HOST: on {settings.host} others can reach the service, and there is no key to keep "
+                "them out: make one with `stallbudget key create --name NAME --scope admin`, or set "
+                "STALLBUDGET_ACCESS=keys to start without."
+            )
+    app = create_app(settings, tracing=_tracing())
+    uvicorn.run(app, host=settings.host, port=settings.port, **server_options(app))
 
 
 @app.command()
@@ -102,6 +136,147 @@ def size(
     except Unsatisfiable as error:
         _fail("\n".join(f"{file}: {fault.pointer}: {fault.detail}" for fault in error.faults))
     typer.echo(sizing.model_dump_json(exclude_none=True, indent=1))
+
+
+Workspace = Annotated[str, typer.Option("--workspace", help="The workspace that it opens.")]
+
+
+@key_app.command("create")
+def create_key(
+    name: Annotated[str, typer.Option(help="Who or what it is for.")],
+    scope: Annotated[
+        list[AccessScope],
+        typer.Option(
+            help="What it is good for: read; write, which reads as well; submit, which posts benchmark runs and "
+            "nothing else; admin, which does everything. May be repeated."
+        ),
+    ],
+    workspace: Workspace = "default",
+    expires_days: Annotated[
+        int | None,
+        typer.Option(min=1, max=36_500, help="After how many days it is refused; never without it."),
+    ] = None,
+) -> None:
+    """Make a key and print it, this once: what is kept of it cannot be turned back into it."""
+    from uuid import uuid4
+
+    from service.store import audit, keys, workspaces
+
+    _check_name(name)
+    at, secret = datetime.now(UTC), _secret()
+    with _transaction() as transaction:
+        made = keys.create(
+            transaction,
+            workspace_id=(workspace_id := workspaces.find(transaction, name=workspace).id),
+            id=uuid4(),
+            at=at,
+            name=name,
+            scopes=scope,
+            secret=secret,
+            expires_at=None if expires_days is None else at + timedelta(days=expires_days),
+        )
+        _record(
+            transaction, workspace_id, audit.AuditAction.CREATE, audit.AuditedResource.API_KEY, made.id, at
+        )
+    typer.echo(f"The key {made.id} opens the workspace {workspace!r}. It is shown this once:", err=True)
+    typer.echo(keys.written(made.id, secret))
+
+
+@key_app.command("list")
+def list_keys(
+    workspace: Annotated[str | None, typer.Option(help="Only the keys of this workspace.")] = None,
+) -> None:
+    """Print every key, a line each: id, workspace, name, scopes, whether it is good, and when it was last used."""
+    from service.store import keys, workspaces
+
+    at = datetime.now(UTC)
+    with _transaction() as transaction:
+        listed = (
+            workspaces.list_all(transaction)
+            if workspace is None
+            else [workspaces.find(transaction, name=workspace)]
+        )
+        lines = []
+        for each in listed:
+            after = None
+            while True:
+                page = keys.list_page(transaction, workspace_id=each.id, limit=1000, after=after)
+                lines += [_key_line(each.name, key, at) for key in page.items]
+                after = page.next_after
+                if after is None:
+                    break
+    for line in lines:
+        typer.echo(line)
+
+
+@key_app.command("rotate")
+def rotate_key(
+    id: Annotated[str, typer.Argument(metavar="ID", help="The id of the key.")],
+    grace_hours: Annotated[
+        float, typer.Option(min=0, max=720, help="How long the present secret is taken as well.")
+    ] = 0,
+) -> None:
+    """Give a key another secret and print it, this once."""
+    from service.store import audit, keys
+
+    at, secret, key_id = datetime.now(UTC), _secret(), _key_id(id)
+    with _transaction() as transaction:
+        workspace_id = keys.workspace_of(transaction, id=key_id)
+        keys.rotate(
+            transaction,
+            workspace_id=workspace_id,
+            id=key_id,
+            at=at,
+            secret=secret,
+            old_expires_at=at + timedelta(hours=grace_hours),
+        )
+        _record(
+            transaction, workspace_id, audit.AuditAction.ROTATE, audit.AuditedResource.API_KEY, key_id, at
+        )
+    until = f"for another {grace_hours:g} h" if grace_hours else "no longer"
+    typer.echo(f"The secret of before is good {until}. The new key is shown this once:", err=True)
+    typer.echo(keys.written(key_id, secret))
+
+
+@key_app.command("revoke")
+def revoke_key(id: Annotated[str, typer.Argument(metavar="ID", help="The id of the key.")]) -> None:
+    """Refuse a key for good: other processes do so within seconds."""
+    from service.store import audit, keys
+
+    at, key_id = datetime.now(UTC), _key_id(id)
+    with _transaction() as transaction:
+        workspace_id = keys.workspace_of(transaction, id=key_id)
+        if keys.revoke(transaction, workspace_id=workspace_id, id=key_id, at=at):
+            _record(
+                transaction, workspace_id, audit.AuditAction.REVOKE, audit.AuditedResource.API_KEY, key_id, at
+            )
+    typer.echo(f"The key {key_id} is revoked.", err=True)
+
+
+@workspace_app.command("create")
+def create_workspace(name: Annotated[str, typer.Argument(metavar="NAME", help="A name of its own.")]) -> None:
+    """Make a workspace, and print its id."""
+    from uuid import uuid4
+
+    from service.store import audit, workspaces
+
+    _check_name(name)
+    at = datetime.now(UTC)
+    with _transaction() as transaction:
+        made = workspaces.create(transaction, id=uuid4(), at=at, name=name)
+        _record(transaction, made.id, audit.AuditAction.CREATE, audit.AuditedResource.WORKSPACE, made.id, at)
+    typer.echo(made.id)
+
+
+@workspace_app.command("list")
+def list_workspaces() -> None:
+    """Print every workspace, a line each: id, name, and when it was made."""
+    from service.store import workspaces
+
+    with _transaction() as transaction:
+        listed = workspaces.list_all(transaction)
+    for each in listed:
+        typer.echo(f"{each.id}  {each.name}  {_shown(each.created_at)}")
 
 
 class Trainer(StrEnum):
@@ -235,7 +410,10 @@ def submit(
         typer.Option(min=1, max=10_000_000, help="How many nodes took part, where a file says none."),
     ] = None,
 ) -> None:
-    """Post files to a service. Ends with 0 if all are stored, 1 if some were refused, 2 if it could not ask."""
+    """Post files to a service. Ends with 0 if all are stored, 1 if some were refused, 2 if it could not ask.
+
+    The key of a service that needs one is taken from STALLBUDGET_API_KEY, not from an argument, which others could see.
+    """
     import httpx
 
     from service.submit import TIMEOUT, Fate, Submitter, Tags, Unreachable
@@ -245,10 +423,12 @@ def submit(
             _fail(f"{file}: there is no such file.")
     if ran_at is not None:
         _instant("--ran-at", ran_at)
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        _fail("--url: leave out what stands before the @; the key goes into STALLBUDGET_API_KEY.")
     tags = Tags(storage_label, [str(one) for one in condition or ()], note, ran_at, nodes)
     fates = []
     try:
-        with httpx.Client(base_url=url, timeout=TIMEOUT) as client:
+        with httpx.Client(base_url=url, timeout=TIMEOUT, headers=_key_header()) as client:
             submitter = Submitter(
                 client,
                 wait=time.sleep,
@@ -274,6 +454,14 @@ def submit(
 def recorder() -> None:
     """Print a recorder of checkpoint times: one file, to lie beside a training script, that needs torch alone."""
     sys.stdout.write(resources.files("service").joinpath("recorder.py").read_text("utf-8"))
+
+
+def _key_header() -> dict[str, str]:
+    """Return the header that carries the key of STALLBUDGET_API_KEY; none where it is unset or empty."""
+    key = os.environ.get("STALLBUDGET_API_KEY", "").strip()
+    if not key.isascii() or not all(character.isalnum() or character == "_" for character in key):
+        _fail("STALLBUDGET_API_KEY holds no key: it has characters that no key has.")
+    return {"Authorization": f"Bearer {key}"} if key else {}
 
 
 def _bytes_of(file: Path) -> bytes:
@@ -306,6 +494,79 @@ def _instant(option: str, text: str) -> datetime:
     return at
 
 
+@contextmanager
+def _transaction() -> Iterator["Connection"]:
+    """Give a transaction on the database of the settings; end with a sentence where it fails."""
+    from service.errors import StallbudgetError
+    from service.store.database import Database
+
+    database = Database(_settings().database_url)
+    try:
+        with database.begin() as transaction:
+            yield transaction
+    except StallbudgetError as error:
+        _fail(str(error))
+    finally:
+        database.close()
+
+
+def _record(
+    transaction: "Connection",
+    workspace_id: "UUID",
+    action: "AuditAction",
+    resource: "AuditedResource",
+    resource_id: "UUID",
+    at: datetime,
+) -> None:
+    """Write down a change that the command line makes."""
+    from uuid import uuid4
+
+    from service.store import audit
+    from service.store.caller import Caller
+
+    by = Caller(workspace_id=workspace_id, name="cli", scopes=frozenset(AccessScope))
+    audit.record(
+        transaction, by=by, id=uuid4(), at=at, action=action, resource=resource, resource_id=resource_id
+    )
+
+
+def _secret() -> "Secret":
+    from secrets import token_bytes, token_hex
+
+    from service.store.keys import Secret
+
+    return Secret(text=token_hex(32), salt=token_bytes(16))
+
+
+def _key_id(text: str) -> "UUID":
+    from uuid import UUID
+
+    try:
+        return UUID(text)
+    except ValueError:
+        _fail(f"{text!r} is no id of a key; `stallbudget key list` shows them.")
+
+
+def _check_name(name: str) -> None:
+    if not 0 < len(name) <= 200 or any(character < " " or character == "\x7f" for character in name):
+        _fail("A name has 1 to 200 characters, and no control characters.")
+
+
+def _key_line(workspace: str, key: "ApiKey", at: datetime) -> str:
+    if key.revoked_at is not None:
+        state = f"revoked {_shown(key.revoked_at)}"
+    elif key.expires_at is None:
+        state = "good"
+    else:
+        state = f"{'expired' if key.expires_at <= at else 'good until'} {_shown(key.expires_at)}"
+    used = "never used" if key.last_used_at is None else f"last used {_shown(key.last_used_at)}"
+    return "  ".join([str(key.id), workspace, key.name, ",".join(key.scopes), state, used])
+
+
+def _shown(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def _migrate(settings: "Settings") -> None:
     from service.errors import DatabaseUnavailable
     from service.store.database import Database
@@ -318,6 +579,19 @@ def _migrate(settings: "Settings") -> None:
         _fail(f"STALLBUDGET_DATABASE_URL: {error}")
     finally:
         database.close()
+
+
+def _tracing() -> "Tracing | None":
+    from service.settings import SettingError, sends_traces
+
+    if not sends_traces():
+        return None
+    from service.api import tracing
+
+    try:
+        return tracing.from_environment()
+    except SettingError as error:
+        _fail(str(error))
 
 
 def _settings() -> "Settings":

@@ -7,10 +7,14 @@ may import this module; it imports none of them.
     ├── Unsatisfiable         a spec that was read well and has no answer; names each field
     ├── UnreadableDocument    an upload that is no usable result; names the line or the pointer
     ├── NotFound              no such scenario, revision, run, …
-    ├── NameTaken             another scenario has the name
+    ├── NameTaken             another scenario, or another workspace, has the name
     ├── Stale                 the resource changed since the caller read it
     ├── RunsExist             a scenario that still has runs was to be deleted
     ├── RunIdTaken            a DCP run_id was posted before with other bytes
+    ├── KeyEnded              an API key that is revoked or has expired was to be rotated
+    ├── KeyReused             an Idempotency-Key came with another request before
+    ├── StillRunning          the request with the same Idempotency-Key is not done yet
+    ├── RateLimited           a caller asks more often than it may
     └── DatabaseUnavailable   the database does not answer, or is not at the migrations' head
 """
 
@@ -68,7 +72,12 @@ class UnreadableDocument(StallbudgetError):
         detail: One sentence: what is wrong, and what to post instead.
         line: The first bad line of a text, counted from 1.
         pointer: The first bad place of a JSON document (`#/operations/0/ranks/1`).
+
+    Attributes:
+        format: The format that it was read as; None where it was not recognised.
     """
+
+    format: str | None = None
 
     def __init__(
         self, code: str, detail: str, *, line: int | None = None, pointer: str | None = None
@@ -85,7 +94,7 @@ class NotFound(StallbudgetError):
 
 
 class NameTaken(StallbudgetError):
-    """Another scenario has this name."""
+    """Another scenario of the workspace, or another workspace, has this name."""
 
 
 class Stale(StallbudgetError):
@@ -98,6 +107,31 @@ class RunsExist(StallbudgetError):
 
 class RunIdTaken(StallbudgetError):
     """A DCP `run_id` that this scenario has already, with other bytes."""
+
+
+class KeyEnded(StallbudgetError):
+    """The API key is revoked or has expired, and another secret would not help it."""
+
+
+class KeyReused(StallbudgetError):
+    """An `Idempotency-Key` that came with another request before."""
+
+
+class StillRunning(StallbudgetError):
+    """The request with the same `Idempotency-Key` is still being answered."""
+
+
+class RateLimited(StallbudgetError):
+    """A caller asks more often than it may.
+
+    Args:
+        detail: Whose quota is used up, and for what.
+        retry_after_seconds: After how many seconds it may ask again.
+    """
+
+    def __init__(self, detail: str, *, retry_after_seconds: int) -> None:
+        super().__init__(detail)
+        self.retry_after_seconds = retry_after_seconds
 
 
 class DatabaseUnavailable(StallbudgetError):

@@ -1,9 +1,9 @@
 """`stallbudget submit`: posts files to a service, one after the other, and says what became of each.
 
 A file is streamed, never held in memory. A request that met a dead connection, a busy service (429) or one that
-is not available (502, 503, 504) is sent again, a bounded number of times, under the same `Idempotency-Key`, after
-the time that `Retry-After` asks for, else after one that doubles. Waiting, and the clock that a date in
-`Retry-After` is held against, come from the caller.
+is not available (502, 503, 504), or that is still being answered, is sent again, a bounded number of times, under the
+same `Idempotency-Key`, after the time that `Retry-After` asks for, else after one that doubles. Waiting, and the clock
+that a date in `Retry-After` is held against, come from the caller.
 """
 
 import hashlib
@@ -152,12 +152,19 @@ class Submitter:
             answer = self._send("GET", f"/v1/scenarios/{name_or_id.lower()}")
             if answer.is_success:
                 return str(_object(answer).get("id", name_or_id))
+            if answer.status_code == 403:
+                # A key that only submits reads nothing; whether there is such a scenario the post will show.
+                return name_or_id.lower()
             if answer.status_code != 404:
                 raise Unreachable(f"The scenario could not be looked up: {problem(answer)}")
         names: list[str] = []
         parameters = {"limit": str(_PAGE_ITEMS)}
         for _ in range(_MAX_PAGES):
             answer = self._send("GET", "/v1/scenarios", parameters=list(parameters.items()))
+            if answer.status_code == 403:
+                raise Unreachable(
+                    f"A scenario cannot be found by its name with this key; give its id. {problem(answer)}"
+                )
             if not answer.is_success:
                 raise Unreachable(f"The scenarios could not be listed: {problem(answer)}")
             page = _object(answer)
@@ -235,7 +242,7 @@ class Submitter:
                     raise Unreachable(
                         f"{self._client.base_url} leads on to {answer.headers.get('location')}; give that as --url."
                     )
-                if answer.status_code not in _BUSY:
+                if answer.status_code not in _BUSY and not _is_running(answer):
                     return answer
                 trouble = problem(answer)
                 asked_seconds = self._asked_wait(answer)
@@ -287,6 +294,17 @@ def problem(answer: httpx.Response) -> str:
     return f"{detail} ({where})" if where else detail
 
 
+def _is_running(answer: httpx.Response) -> bool:
+    """Return whether the service is still answering the same request, sent before."""
+    if answer.status_code != 409:
+        return False
+    try:
+        told = answer.json()
+    except ValueError:
+        return False
+    return isinstance(told, dict) and told.get("type") == "/problems/idempotency-key-in-use"
+
+
 def _is_id(text: str) -> bool:
     try:
         return str(UUID(text)) == text.lower()
@@ -326,9 +344,10 @@ def _stored(file: Path, answer: httpx.Response) -> Outcome:
     if "id" not in run:
         raise Unreachable(f"{answer.url} did not answer as stallbudget does; check --url.")
     doubts = [doubt for doubt in run.get("doubts", []) if isinstance(doubt, dict)]
+    is_new = answer.status_code == 201 and "idempotency-replayed" not in answer.headers
     return Outcome(
         file,
-        Fate.STORED if answer.status_code == 201 else Fate.ALREADY_STORED,
+        Fate.STORED if is_new else Fate.ALREADY_STORED,
         run_id=str(run["id"]),
         figures=figures(run),
         standing=standing([str(doubt.get("code")) for doubt in doubts]),

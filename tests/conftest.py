@@ -4,6 +4,7 @@ Postgres is a real server that comes as a package, started once for all tests; o
 STALLBUDGET_TEST_POSTGRES_URL, where databases of our own are made and dropped again.
 """
 
+import logging
 import os
 import shutil
 import tempfile
@@ -26,6 +27,22 @@ settings.register_profile("repeatable", derandomize=True, deadline=None, databas
 settings.load_profile("repeatable")
 
 BOTH = ("sqlite", "postgres")
+
+
+@pytest.fixture(autouse=True)
+def _logging_stays_as_it_was() -> Iterator[None]:
+    """Undo what a command of the service, or of another tool, does to the log of this process."""
+    names = (None, "stallbudget", "uvicorn", "uvicorn.error", "uvicorn.access", "alembic")
+    kept = [
+        (logger, logger.handlers[:], logger.level, logger.disabled, logger.propagate)
+        for logger in map(logging.getLogger, names)
+    ]
+    yield
+    for logger, handlers, level, disabled, propagates in kept:
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+        logger.disabled = disabled
+        logger.propagate = propagates
 
 
 @pytest.fixture(scope="session")
@@ -71,12 +88,13 @@ def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(params=BOTH)
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Return the URL of a database that has our tables and no rows."""
+    """Return the URL of a database that has our tables and no rows but the default workspace."""
     if request.param == "sqlite":
         file = shutil.copy(request.getfixturevalue("migrated_sqlite"), tmp_path / "stallbudget.db")
         return f"sqlite:///{file}"
     url: str = request.getfixturevalue("migrated_postgres")
-    _administer(url, "TRUNCATE " + ", ".join(tables.metadata.tables))
+    _administer(url, "TRUNCATE " + ", ".join(tables.metadata.tables.keys() - {"workspaces"}))
+    _administer(url, "DELETE FROM workspaces WHERE name <> 'default'")
     return url
 
 
@@ -92,7 +110,7 @@ def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
 
 @pytest.fixture
 def database(database_url: str) -> Iterator[Database]:
-    """Give an open database that has our tables and no rows."""
+    """Give an open database that has our tables and no rows but the default workspace."""
     with closing(Database(database_url)) as opened:
         yield opened
 

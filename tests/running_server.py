@@ -14,10 +14,18 @@ _SERVES = re.compile(r"running on http://127\.0\.0\.1:(\d+)")
 
 
 @contextmanager
-def running_server(database_url: str) -> Iterator[int]:
-    """Give the port of a server that answers, and end it. It makes its tables itself."""
+def running_server(database_url: str, said: list[str] | None = None, /, **settings: object) -> Iterator[int]:
+    """Give the port of a server that answers, and end it. It makes its tables itself.
+
+    Args:
+        database_url: Where it keeps everything.
+        said: Gets the lines of its log; all of them are there once it has ended.
+        settings: Any other settings, by their names in small letters.
+    """
+    lines = [] if said is None else said
     environment = {name: value for name, value in os.environ.items() if not name.startswith("STALLBUDGET_")}
     environment |= {"STALLBUDGET_DATABASE_URL": database_url, "STALLBUDGET_PORT": "0"}
+    environment |= {f"STALLBUDGET_{name.upper()}": str(value) for name, value in settings.items()}
     with subprocess.Popen(
         [sys.executable, "-m", "service.cli", "serve"],
         env=environment,
@@ -26,12 +34,11 @@ def running_server(database_url: str) -> Iterator[int]:
         text=True,
     ) as server:
         ports: queue.Queue[int | None] = queue.Queue()
-        said: list[str] = []
 
         def listen() -> None:
             assert server.stderr is not None
             for line in server.stderr:
-                said.append(line)
+                lines.append(line)
                 found = _SERVES.search(line)
                 if found:
                     ports.put(int(found[1]))
@@ -42,7 +49,7 @@ def running_server(database_url: str) -> Iterator[int]:
         listener.start()
         try:
             port = ports.get(timeout=READY_WITHIN_SECONDS)
-            assert port is not None, "".join(said)
+            assert port is not None, "".join(lines)
             yield port
         finally:
             server.terminate()

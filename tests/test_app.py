@@ -8,6 +8,7 @@ from service import __version__
 from service.api.examples import LLAMA_405B_SYNC
 from service.app import create_app
 from service.settings import Settings
+from tests.api.asking import LOCAL
 
 
 def _app(database_url: str, **settings: int) -> FastAPI:
@@ -15,7 +16,10 @@ def _app(database_url: str, **settings: int) -> FastAPI:
 
 
 def test_two_services_in_one_process_share_nothing(database_url: str, tmp_path: object) -> None:
-    with TestClient(_app(database_url)) as one, TestClient(_app(f"sqlite:///{tmp_path}/other.db")) as other:
+    with (
+        TestClient(_app(database_url), base_url=LOCAL) as one,
+        TestClient(_app(f"sqlite:///{tmp_path}/other.db"), base_url=LOCAL) as other,
+    ):
         body = {"name": "a", "spec": LLAMA_405B_SYNC}
         assert one.post("/v1/scenarios", json=body).status_code == 201
         assert other.get("/v1/scenarios").status_code == 503
@@ -24,23 +28,23 @@ def test_two_services_in_one_process_share_nothing(database_url: str, tmp_path: 
 
 def test_making_a_service_opens_no_database() -> None:
     app = _app("postgresql://nobody@127.0.0.1:1/nothing")
-    with TestClient(app) as client:
+    with TestClient(app, base_url=LOCAL) as client:
         assert client.get("/livez").status_code == 200
     assert app.state.database.engine.pool.checkedin() == 0
 
 
 def test_a_service_that_ends_closes_its_connections(database_url: str) -> None:
     app = _app(database_url)
-    with TestClient(app) as client:
+    with TestClient(app, base_url=LOCAL) as client:
         assert client.get("/readyz").status_code == 200
         assert app.state.database.engine.pool.checkedin() > 0
     assert app.state.database.engine.pool.checkedin() == 0
 
 
 def test_what_was_stored_is_there_after_a_restart(database_url: str) -> None:
-    with TestClient(_app(database_url)) as before:
+    with TestClient(_app(database_url), base_url=LOCAL) as before:
         answer = before.post("/v1/scenarios", json={"name": "a", "spec": LLAMA_405B_SYNC})
-    with TestClient(_app(database_url)) as after:
+    with TestClient(_app(database_url), base_url=LOCAL) as after:
         assert after.get(answer.headers["location"]).content == answer.content
 
 
@@ -51,13 +55,13 @@ def test_there_are_as_many_threads_as_connections(tmp_path: object) -> None:
     async def get_tokens() -> float:
         return anyio.to_thread.current_default_thread_limiter().total_tokens
 
-    with TestClient(app) as client:
+    with TestClient(app, base_url=LOCAL) as client:
         assert client.get("/tokens").json() == 3
     assert app.state.database.engine.pool.size() == 3
 
 
 def test_the_limits_are_those_of_the_settings(tmp_path: object) -> None:
-    with TestClient(_app(f"sqlite:///{tmp_path}/a.db", max_json_bytes=1024)) as client:
+    with TestClient(_app(f"sqlite:///{tmp_path}/a.db", max_json_bytes=1024), base_url=LOCAL) as client:
         assert client.post("/v1/sizings", content=" " * 1025).status_code == 413
         assert client.post("/v1/sizings", content=" " * 1024).status_code == 400
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import sqlite3
 import subprocess
@@ -10,6 +11,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
+from starlette.testclient import TestClient
 from typer.testing import CliRunner, Result
 
 from service.api.examples import GIVEN_STORAGE, LLAMA_405B_SYNC
@@ -18,7 +21,7 @@ from service.cli import app
 from service.settings import PREFIX, Settings
 from service.sizing.size import size
 from service.sizing.spec import ScenarioSpec
-from service.store import migrate
+from service.store import migrate, tables
 from service.store.database import Database
 
 ROOT = Path(__file__).parent.parent
@@ -254,3 +257,113 @@ def test_serve_on_a_port_in_use_ends_with_a_sentence(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert "address already in use" in done.stderr
+
+
+@pytest.fixture
+def migrated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    url = f"sqlite:///{tmp_path / 'keys.db'}"
+    monkeypatch.setenv("STALLBUDGET_DATABASE_URL", url)
+    assert run("migrate").exit_code == 0
+    return url
+
+
+def test_a_key_is_printed_alone_and_opens_its_workspace_until_it_is_revoked(migrated: str) -> None:
+    assert run("workspace", "create", "acme").exit_code == 0
+    made = run("key", "create", "--name", "ci", "--scope", "read", "--scope", "submit", "--workspace", "acme")
+    key = made.stdout.removesuffix("\n")
+    assert re.fullmatch(r"sbk_[0-9a-f]{32}_[0-9a-f]{64}", key)
+    id_, secret = key.split("_")[1:]
+    assert secret not in made.stderr
+    with TestClient(create_app(Settings(database_url=migrated)), base_url="http://127.0.0.1") as client:
+        assert client.get("/v1/scenarios").status_code == 401
+        assert client.get("/v1/scenarios", headers={"Authorization": f"Bearer {key}"}).status_code == 200
+        rotated = run("key", "rotate", id_).stdout.strip()
+    assert rotated != key
+    (line,) = run("key", "list").stdout.splitlines()
+    assert line.split("  ")[1:5] == ["acme", "ci", "read,submit", "good"]
+    assert "last used" in line
+    assert secret not in line
+    assert run("key", "list", "--workspace", "default").stdout == ""
+    assert run("key", "revoke", id_).exit_code == 0
+    assert "revoked" in run("key", "list").stdout
+    assert "was revoked" in failed(run("key", "rotate", id_))
+    with TestClient(create_app(Settings(database_url=migrated)), base_url="http://127.0.0.1") as client:
+        for each in (key, rotated):
+            assert client.get("/v1/scenarios", headers={"Authorization": f"Bearer {each}"}).status_code == 401
+    with closing(Database(migrated)) as database, database.read() as transaction:
+        rows = transaction.execute(select(tables.audit_events).order_by(tables.audit_events.c.at)).all()
+    told = [(row.actor, row.resource, row.action) for row in rows]
+    assert told == [
+        ("cli", "workspace", "create"),
+        ("cli", "api_key", "create"),
+        ("cli", "api_key", "rotate"),
+        ("cli", "api_key", "revoke"),
+    ]
+
+
+def test_workspaces_are_listed_by_name(migrated: str) -> None:
+    made = run("workspace", "create", "acme").stdout.strip()
+    lines = [line.split("  ") for line in run("workspace", "list").stdout.splitlines()]
+    assert [line[1] for line in lines] == ["acme", "default"]
+    assert lines[0][0] == made
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("workspace", "create", "default"), "named 'default'"),
+        (("workspace", "create", ""), "1 to 200"),
+        (("key", "create", "--name", "a\x00b", "--scope", "read"), "control"),
+        (("key", "create", "--name", "a", "--scope", "read", "--workspace", "none"), "no workspace 'none'"),
+        (("key", "list", "--workspace", "none"), "no workspace 'none'"),
+        (("key", "revoke", "x"), "no id of a key"),
+        (("key", "rotate", "00000000-0000-4000-8000-000000000000"), "no API key"),
+    ],
+)
+def test_what_cannot_be_done_to_keys_is_said_in_a_sentence(
+    migrated: str, arguments: tuple[str, ...], said: str
+) -> None:
+    assert said in failed(run(*arguments))
+
+
+def test_keys_need_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STALLBUDGET_DATABASE_URL", f"sqlite:///{tmp_path / 'none.db'}")
+    assert "stallbudget migrate" in failed(run("key", "create", "--name", "a", "--scope", "read"))
+
+
+class Served(Exception):
+    """The server was started."""
+
+
+@pytest.mark.parametrize(
+    ("settings", "has_key", "starts"),
+    [
+        ({}, False, True),
+        ({"HOST": "localhost"}, False, True),
+        ({"HOST": "::1"}, False, True),
+        ({"HOST": "0.0.0.0"}, False, False),  # noqa: S104 - not bound to
+        ({"HOST": "::"}, False, False),
+        ({"HOST": "0.0.0.0"}, True, True),  # noqa: S104 - not bound to
+        ({"HOST": "0.0.0.0", "ACCESS": "keys"}, False, True),  # noqa: S104 - not bound to
+    ],
+)
+def test_beyond_the_loopback_it_does_not_start_without_a_key(
+    migrated: str,
+    monkeypatch: pytest.MonkeyPatch,
+    settings: dict[str, str],
+    has_key: bool,
+    starts: bool,
+) -> None:
+    def serve(*_: object, **__: object) -> None:
+        raise Served
+
+    monkeypatch.setattr("uvicorn.run", serve)
+    for name, value in settings.items():
+        monkeypatch.setenv(PREFIX + name, value)
+    if has_key:
+        assert run("key", "create", "--name", "a", "--scope", "admin").exit_code == 0
+    result = run("serve")
+    if starts:
+        assert isinstance(result.exception, Served)
+    else:
+        assert "stallbudget key create" in failed(result)

@@ -82,15 +82,15 @@ def test_every_setting_is_on_the_page_with_its_default() -> None:
     rows = dict(re.findall(rf"^\| `({PREFIX}\w+)` \| (.*?) \|", README, re.MULTILINE))
     assert set(rows) == {PREFIX + name.upper() for name in Settings.model_fields}
     for name, field in Settings.model_fields.items():
-        assert rows[PREFIX + name.upper()] == f"`{field.default}`", name
+        default = "unset" if field.default is None else f"`{field.default}`"
+        assert rows[PREFIX + name.upper()] == default, name
 
 
 def test_every_other_variable_on_the_page_is_one_that_something_reads() -> None:
     named = set(re.findall(rf"{PREFIX}[A-Z_]+[A-Z]", README))
     settings = {PREFIX + name.upper() for name in Settings.model_fields}
-    elsewhere = (ROOT / "docker-compose.yml").read_text("utf-8") + (ROOT / "tests/conftest.py").read_text(
-        "utf-8"
-    )
+    readers = ("docker-compose.yml", "tests/conftest.py", "service/cli.py")
+    elsewhere = "".join((ROOT / reader).read_text("utf-8") for reader in readers)
     assert [name for name in named - settings if name not in elsewhere] == []
 
 
@@ -120,7 +120,13 @@ def test_every_resource_is_on_the_page_with_its_methods() -> None:
         for method in methods.split(", ")
     }
     assert served - listed == set()
-    assert {path for _, path in listed - served} == {"/livez", "/readyz", "/openapi.json", "/docs"}
+    assert {path for _, path in listed - served} == {
+        "/livez",
+        "/readyz",
+        "/metrics",
+        "/openapi.json",
+        "/docs",
+    }
 
 
 @pytest.mark.parametrize("path", sorted({path for path in PATHS if path not in MADE_WHEN_RUN | MEDIA_TYPES}))

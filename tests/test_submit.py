@@ -19,6 +19,8 @@ from service.api.examples import LLAMA_405B_SYNC
 from service.app import create_app
 from service.cli import app as command
 from service.settings import Settings
+from service.store.caller import AccessScope
+from service.store.database import Database
 from service.submit import (
     ATTEMPTS,
     FIRST_WAIT_SECONDS,
@@ -31,6 +33,8 @@ from service.submit import (
     problem,
     standing,
 )
+from tests.api.asking import LOCAL
+from tests.api.keyring import store_key
 
 DATA = Path(__file__).parent / "data" / "dcp"
 SAVES = DATA / "w2-save-and-load.json"
@@ -51,8 +55,9 @@ class InProcess(httpx.BaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         request.read()
         self.seen.append(request)
+        headers = [(name, value) for name, value in request.headers.items() if name != "host"]
         answer = self._client.request(
-            request.method, str(request.url), headers=list(request.headers.items()), content=request.content
+            request.method, request.url.raw_path.decode(), headers=headers, content=request.content
         )
         return httpx.Response(
             answer.status_code, headers=list(answer.headers.items()), content=answer.content
@@ -96,7 +101,7 @@ def settings(database_url: str) -> Settings:
 @pytest.fixture
 def service(settings: Settings) -> Iterator[InProcess]:
     """Give the service in process, with one scenario named llama."""
-    with TestClient(create_app(settings), raise_server_exceptions=False) as client:
+    with TestClient(create_app(settings), raise_server_exceptions=False, base_url=LOCAL) as client:
         made = client.post("/v1/scenarios", json={"name": "llama", "spec": LLAMA_405B_SYNC})
         assert made.status_code == 201
         yield InProcess(client)
@@ -167,6 +172,34 @@ def test_what_is_said_of_a_file_goes_along(service: InProcess) -> None:
         "a note",
     )
     assert run["ran_at"] == "2024-11-29T09:00:00Z"
+
+
+def test_a_key_that_only_submits_takes_the_id_of_a_scenario_and_not_its_name(
+    service: InProcess, database: Database
+) -> None:
+    scenario_id = submitter(service).scenario_id("llama")
+    key = store_key(database, AccessScope.SUBMIT)
+    with httpx.Client(base_url="http://storage.test", transport=service, headers=key) as client:
+        sends = Submitter(client, wait=lambda _: None, tell=lambda _: None, now=lambda: NOW)
+        with pytest.raises(Unreachable, match="give its id"):
+            sends.scenario_id("llama")
+        assert sends.scenario_id(scenario_id.upper()) == scenario_id
+        outcome = sends.submit(SAVES, scenario_id=scenario_id, tags=Tags())
+        assert outcome.fate is Fate.STORED
+        assert sends.submit(SAVES, scenario_id=SCENARIO_ID, tags=Tags()).fate is Fate.REFUSED
+
+
+def test_one_that_is_still_being_answered_is_sent_again() -> None:
+    busy = httpx.Response(
+        409,
+        json={"type": "/problems/idempotency-key-in-use", "detail": "Still."},
+        headers={"Retry-After": "2"},
+    )
+    transport, asked = scripted(busy, httpx.Response(201, json=RUN))
+    waits = Waits()
+    outcome = submitter(transport, waits).submit(SAVES, scenario_id=SCENARIO_ID, tags=Tags())
+    assert (outcome.fate, waits.seconds) == (Fate.STORED, [2.0])
+    assert len({request.headers["idempotency-key"] for request in asked}) == 1
 
 
 def test_a_file_that_is_no_result_is_refused_with_the_reason_and_the_place(service: InProcess) -> None:
@@ -434,6 +467,23 @@ def test_the_command_ends_with_2_where_it_is_used_wrongly(tmp_path: Path) -> Non
     ):
         ended = run(*arguments)
         assert (ended.exit_code, said in ended.stderr) == (2, True), (arguments, ended.stderr)
+
+
+def test_the_command_takes_its_key_from_the_environment_alone(
+    settings: Settings, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = store_key(database, AccessScope.WRITE)["Authorization"].removeprefix("Bearer ")
+    with served(settings) as url:
+        refused = run(SAVES, "--scenario", "llama", "--url", url)
+        assert (refused.exit_code, "needs a key" in refused.stderr) == (2, True)
+        monkeypatch.setenv("STALLBUDGET_API_KEY", f" {key}\n")
+        known = run(SAVES, "--scenario", "llama", "--url", url)
+        assert (known.exit_code, "there is none yet" in known.stderr) == (2, True)
+    in_url = run(SAVES, "--scenario", "llama", "--url", f"http://{key}@127.0.0.1:9")
+    assert (in_url.exit_code, "STALLBUDGET_API_KEY" in in_url.stderr) == (2, True)
+    assert key not in refused.output + known.output + in_url.output
+    monkeypatch.setenv("STALLBUDGET_API_KEY", "sbk_a\r\nX: y")
+    assert "holds no key" in run(SAVES, "--scenario", "llama", "--url", "http://127.0.0.1:9").stderr
 
 
 def test_the_command_ends_with_2_where_nobody_listens(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,9 +10,12 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 
+from service.api.access import needed_by
 from service.api.encodings import ENCODINGS, BrokenEncoding, Unpacker
-from service.api.problems import MAX_ERRORS, Refused, summary
+from service.api.problems import MAX_ERRORS, Refused, describes, summary
+from service.api.rates import Budget, charge, spent_by
 from service.errors import Fault
+from service.store.caller import AccessScope
 from service.strict_json import JsonFault, loads
 
 LARGE_BYTES = 65_536
@@ -109,11 +112,17 @@ class StrictRoute(APIRoute):
 
     The body is strict JSON whatever its content type says, no longer than `max_json_bytes`; a query parameter
     that the function does not know, or one given twice, is refused; so is an `Accept` without a media type
-    that the route has. Its operationId is the name of the function.
+    that the route has. Its operationId is the name of the function, which says what scope a key must have.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:  # noqa: ANN401
-        """Take what APIRoute takes."""
+        """Take what APIRoute takes; raise TypeError where the function does not say who may call it."""
+        self.needed_scope = needed_by(endpoint)
+        methods = set(options.get("methods") or ())
+        self.budget = spent_by(endpoint, _usual_budget(self.needed_scope, methods))
+        statuses = {429, 503} | ({401, 403} if self.needed_scope is not None else set())
+        statuses |= {408} if methods & {"POST", "PUT"} else set()
+        options["responses"] = {**describes(*statuses), **(options.get("responses") or {})}
         super().__init__(path, endpoint, **{**options, "operation_id": endpoint.__name__})
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -124,8 +133,20 @@ class StrictRoute(APIRoute):
         parameters = {field.alias: field for field in _query_fields(self)}
         several = {name for name, field in parameters.items() if _takes_several(field)}
         produced = sorted(_media_types(self))
+        needed = self.needed_scope
+        budget = self.budget
 
         async def checked(request: Request) -> Response:
+            scope = request.scope
+            if needed is not None:
+                try:
+                    scope["caller"] = await scope["app"].state.access.admit(scope, needed)
+                except Exception:
+                    # Whose key it is, if it is one, is not known: the address answers for it.
+                    charge(scope, Budget.READING)
+                    raise
+            if budget is not None:
+                charge(scope, budget)
             _check_accept(request, produced)
             if request.scope["query_string"]:
                 _check_parameters(request, parameters, several)
@@ -171,6 +192,13 @@ class ComputingRoute(StrictRoute):
             return Response(content, media_type="application/json")
 
         return compute
+
+
+def _usual_budget(needed: AccessScope | None, methods: set[str]) -> Budget:
+    """Return what a route takes from that does not say so: one that computes has a body, and needs to read only."""
+    if methods <= {"GET"}:
+        return Budget.READING
+    return Budget.COMPUTING if needed is AccessScope.READ else Budget.WRITING
 
 
 def _query_fields(route: APIRoute) -> Iterable[Any]:

@@ -1,6 +1,7 @@
-"""What routes ask for: the database, the settings, the clock, ids from the path."""
+"""What routes ask for: the database, the settings, the clock, who asks, ids from the path."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated
 from uuid import UUID
@@ -8,7 +9,10 @@ from uuid import UUID
 from fastapi import Depends, Path, Request
 from pydantic import BeforeValidator
 
+from service.api.access import Access
+from service.api.problems import request_id_of
 from service.settings import Settings
+from service.store.caller import Caller
 from service.store.database import Database
 
 
@@ -20,6 +24,21 @@ async def _database(request: Request) -> Database:
 async def _settings(request: Request) -> Settings:
     settings: Settings = request.app.state.settings
     return settings
+
+
+async def _access(request: Request) -> Access:
+    access: Access = request.app.state.access
+    return access
+
+
+async def _workspace_id(request: Request) -> UUID:
+    caller: Caller = request.scope["caller"]
+    return caller.workspace_id
+
+
+async def _caller(request: Request) -> Caller:
+    caller: Caller = request.scope["caller"]
+    return replace(caller, request_id=request_id_of(request))
 
 
 def now() -> datetime:
@@ -49,5 +68,11 @@ ID = _written_as(_UUID, "an id as it was answered")
 
 UseDatabase = Annotated[Database, Depends(_database)]
 UseSettings = Annotated[Settings, Depends(_settings)]
+UseAccess = Annotated[Access, Depends(_access)]
+UseWorkspaceId = Annotated[UUID, Depends(_workspace_id)]
+"""Whose resources the request sees."""
+UseCaller = Annotated[Caller, Depends(_caller)]
+"""Who makes the change; the workspace among the rest."""
 ScenarioId = Annotated[UUID, ID, Path(description="The `id` of a scenario.")]
+KeyId = Annotated[UUID, ID, Path(description="The `id` of an API key.")]
 RunId = Annotated[UUID, ID, Path(description="The `id` of a benchmark run.")]

@@ -86,12 +86,18 @@ UseChoiceOfAll = Annotated[EvidenceChoice, Depends(_choice_of_all)]
 
 
 def gather(
-    transaction: Connection, *, scenario_id: UUID, storage_label: str | None, choice: EvidenceChoice
+    transaction: Connection,
+    *,
+    workspace_id: UUID,
+    scenario_id: UUID,
+    storage_label: str | None,
+    choice: EvidenceChoice,
 ) -> tuple[str | None, list[BenchmarkRun]]:
     """Return the storage that a report is about, and the runs on it that were chosen.
 
     Args:
         transaction: What it happens in.
+        workspace_id: Whose scenario.
         scenario_id: Whose runs.
         storage_label: Which storage; empty for the runs without a label, None for that of the newest of the chosen.
         choice: Which runs.
@@ -101,12 +107,20 @@ def gather(
     """
     if choice.run_ids is None:
         label = (
-            newest_label(transaction, scenario_id=scenario_id, choice=choice)
+            newest_label(transaction, workspace_id=workspace_id, scenario_id=scenario_id, choice=choice)
             if storage_label is None
             else storage_label or None
         )
-        return label, chosen_runs(transaction, scenario_id=scenario_id, storage_label=label, choice=choice)
-    found = _named(transaction, scenario_id=scenario_id, ids=choice.run_ids, choice=choice)
+        return label, chosen_runs(
+            transaction,
+            workspace_id=workspace_id,
+            scenario_id=scenario_id,
+            storage_label=label,
+            choice=choice,
+        )
+    found = _named(
+        transaction, workspace_id=workspace_id, scenario_id=scenario_id, ids=choice.run_ids, choice=choice
+    )
     label = newest_label_of(found) if storage_label is None else storage_label or None
     faults = [
         Fault(
@@ -123,23 +137,36 @@ def gather(
     return label, found
 
 
-def gather_all(transaction: Connection, *, scenario_id: UUID, choice: EvidenceChoice) -> list[BenchmarkRun]:
+def gather_all(
+    transaction: Connection, *, workspace_id: UUID, scenario_id: UUID, choice: EvidenceChoice
+) -> list[BenchmarkRun]:
     """Return the runs that were chosen, of whatever storage.
 
     Raises:
         Refused: A run was named that the scenario has not, or not in that time.
     """
     if choice.run_ids is not None:
-        return _named(transaction, scenario_id=scenario_id, ids=choice.run_ids, choice=choice)
-    return benchmark_runs.of_every_storage(transaction, scenario_id=scenario_id, period=period_of(choice))
+        return _named(
+            transaction, workspace_id=workspace_id, scenario_id=scenario_id, ids=choice.run_ids, choice=choice
+        )
+    return benchmark_runs.of_every_storage(
+        transaction, workspace_id=workspace_id, scenario_id=scenario_id, period=period_of(choice)
+    )
 
 
 def _named(
-    transaction: Connection, *, scenario_id: UUID, ids: Sequence[UUID], choice: EvidenceChoice
+    transaction: Connection,
+    *,
+    workspace_id: UUID,
+    scenario_id: UUID,
+    ids: Sequence[UUID],
+    choice: EvidenceChoice,
 ) -> list[BenchmarkRun]:
     """Return the runs that were named; raise Refused where the scenario has not all of them in the chosen time."""
     period = period_of(choice)
-    found = benchmark_runs.named(transaction, scenario_id=scenario_id, ids=ids, period=period)
+    found = benchmark_runs.named(
+        transaction, workspace_id=workspace_id, scenario_id=scenario_id, ids=ids, period=period
+    )
     known = {run.id for run in found}
     where = "" if period == benchmark_runs.ALWAYS else " in that time"
     faults = [
@@ -152,17 +179,30 @@ def _named(
     return found
 
 
-def newest_label(transaction: Connection, *, scenario_id: UUID, choice: EvidenceChoice) -> str | None:
+def newest_label(
+    transaction: Connection, *, workspace_id: UUID, scenario_id: UUID, choice: EvidenceChoice
+) -> str | None:
     """Return the storage label of the newest run in the chosen time, if there is one and it has one."""
-    return benchmark_runs.newest_label(transaction, scenario_id=scenario_id, period=period_of(choice))
+    return benchmark_runs.newest_label(
+        transaction, workspace_id=workspace_id, scenario_id=scenario_id, period=period_of(choice)
+    )
 
 
 def chosen_runs(
-    transaction: Connection, *, scenario_id: UUID, storage_label: str | None, choice: EvidenceChoice
+    transaction: Connection,
+    *,
+    workspace_id: UUID,
+    scenario_id: UUID,
+    storage_label: str | None,
+    choice: EvidenceChoice,
 ) -> list[BenchmarkRun]:
     """Return the runs on a storage in the chosen time; None stands for those without a label."""
     return benchmark_runs.for_judgement(
-        transaction, scenario_id=scenario_id, storage_label=storage_label, period=period_of(choice)
+        transaction,
+        workspace_id=workspace_id,
+        scenario_id=scenario_id,
+        storage_label=storage_label,
+        period=period_of(choice),
     )
 
 

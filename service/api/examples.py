@@ -178,3 +178,18 @@ UPLOADS = {
         "value": IOR_CSV,
     }
 }
+
+API_KEYS: dict[str, dict[str, Any]] = {
+    "jobs": {
+        "summary": "For training jobs, which post what they measured",
+        "value": {"name": "nightly jobs", "scopes": ["submit"]},
+    },
+    "tooling": {
+        "summary": "For procurement tooling, until the end of 2099",
+        "value": {"name": "tender", "scopes": ["write"], "expires_at": "2099-12-31T23:59:59Z"},
+    },
+}
+
+ROTATIONS: dict[str, dict[str, Any]] = {
+    "day": {"summary": "The present secret is good for another day", "value": {"grace_hours": 24}},
+}

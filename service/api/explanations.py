@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Response
 from fastapi.responses import HTMLResponse
 
+from service.api.access import needs_no_key
 from service.api.bodies import StrictRoute, accepts
 from service.api.problems import KINDS, describes
 from service.errors import NotFound
@@ -79,6 +80,7 @@ def _effect(code: DoubtCode) -> str:
 
 
 @router.get("/problems", response_model_exclude_none=True, responses=describes(406, 422))
+@needs_no_key
 async def list_problem_types() -> ProblemExplanationList:
     """List every type of problem that this service answers with."""
     return ProblemExplanationList(items=list(_PROBLEMS.values()))
@@ -87,6 +89,7 @@ async def list_problem_types() -> ProblemExplanationList:
 @router.get(
     "/problems/{type}", response_model_exclude_none=True, responses={**AS_PAGE, **describes(404, 406, 422)}
 )
+@needs_no_key
 async def get_problem_type(type: str, response: Response, accept: Accept = None) -> ProblemExplanation:
     """Say what a type of problem means and how to cure it; as a page where the caller prefers one."""
     found = _PROBLEMS.get(type)
@@ -97,6 +100,7 @@ async def get_problem_type(type: str, response: Response, accept: Accept = None)
 
 
 @router.get("/doubts", response_model_exclude_none=True, responses=describes(406, 422))
+@needs_no_key
 async def list_doubt_codes() -> DoubtExplanationList:
     """List every reason that this service has to doubt a run."""
     return DoubtExplanationList(items=[_doubt(code) for code in DoubtCode])
@@ -105,6 +109,7 @@ async def list_doubt_codes() -> DoubtExplanationList:
 @router.get(
     "/doubts/{code}", response_model_exclude_none=True, responses={**AS_PAGE, **describes(404, 406, 422)}
 )
+@needs_no_key
 async def get_doubt_code(code: str, response: Response, accept: Accept = None) -> DoubtExplanation:
     """Say what a doubt means and how to cure it; as a page where the caller prefers one."""
     if code not in set(DoubtCode):

@@ -8,11 +8,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Header, Query, Response
 from pydantic import AwareDatetime, BeforeValidator, StringConstraints
 
+from service.api.access import needs
 from service.api.benchmark_runs import LABEL_PATTERN, ChosenLabel, instant
 from service.api.bodies import StrictRoute, preferred
-from service.api.dependencies import ScenarioId, UseDatabase, UseSettings, now
+from service.api.dependencies import ScenarioId, UseDatabase, UseSettings, UseWorkspaceId, now
 from service.api.evidence import UseChoice, UseChoiceOfAll, chosen_runs, gather, newest_label
 from service.api.problems import Refused, describes, summary
+from service.api.rates import Budget, spends
 from service.api.scenarios import sizing_of
 from service.errors import Fault
 from service.judgement.comparison import GapReportComparison, compare
@@ -23,6 +25,7 @@ from service.judgement.report import EvidenceChoice, GapReport, StorageRuns
 from service.parsers.run import BenchmarkRun
 from service.settings import Settings
 from service.store import benchmark_runs, scenarios
+from service.store.caller import AccessScope
 from service.store.scenarios import Scenario
 
 router = APIRouter(tags=["gap-reports"], route_class=StrictRoute)
@@ -64,9 +67,12 @@ SplitAt = Annotated[
     response_model_exclude_none=True,
     responses={**AS_TEXT, **describes(404, 406, 422, 503)},
 )
+@needs(AccessScope.READ)
+@spends(Budget.COMPUTING)
 def get_gap_report(
     scenario_id: ScenarioId,
     database: UseDatabase,
+    workspace_id: UseWorkspaceId,
     settings: UseSettings,
     response: Response,
     choice: UseChoice,
@@ -80,9 +86,17 @@ def get_gap_report(
     with a row for each target, or as a page to print where Accept prefers that.
     """
     with database.read() as transaction:
-        scenario = scenarios.get(transaction, id=scenario_id)
-        label, runs = gather(transaction, scenario_id=scenario_id, storage_label=storage_label, choice=choice)
-        counts = benchmark_runs.count_by_label(transaction, scenario_id=scenario_id)
+        scenario = scenarios.get(transaction, workspace_id=workspace_id, id=scenario_id)
+        label, runs = gather(
+            transaction,
+            workspace_id=workspace_id,
+            scenario_id=scenario_id,
+            storage_label=storage_label,
+            choice=choice,
+        )
+        counts = benchmark_runs.count_by_label(
+            transaction, workspace_id=workspace_id, scenario_id=scenario_id
+        )
     report = _judged(scenario, label, runs, choice, settings, counts)
     media_type = preferred(accept, [JSON, *RENDERINGS])
     if media_type in RENDERINGS:
@@ -97,9 +111,12 @@ def get_gap_report(
     response_model_exclude_none=True,
     responses=describes(404, 406, 422, 503),
 )
+@needs(AccessScope.READ)
+@spends(Budget.COMPUTING)
 def get_gap_report_comparison(
     scenario_id: ScenarioId,
     database: UseDatabase,
+    workspace_id: UseWorkspaceId,
     settings: UseSettings,
     choice: UseChoiceOfAll,
     storage_label: TwoLabels = None,
@@ -112,7 +129,7 @@ def get_gap_report_comparison(
     """
     labels = storage_label or []
     with database.read() as transaction:
-        scenario = scenarios.get(transaction, id=scenario_id)
+        scenario = scenarios.get(transaction, workspace_id=workspace_id, id=scenario_id)
         _check_sides(labels, split_at)
         if split_at is None:
             sides: list[tuple[str | None, EvidenceChoice]] = [(label or None, choice) for label in labels]
@@ -120,11 +137,19 @@ def get_gap_report_comparison(
             label = (
                 labels[0] or None
                 if labels
-                else newest_label(transaction, scenario_id=scenario_id, choice=choice)
+                else newest_label(
+                    transaction, workspace_id=workspace_id, scenario_id=scenario_id, choice=choice
+                )
             )
             sides = [(label, each) for each in _split(choice, split_at)]
         runs = [
-            chosen_runs(transaction, scenario_id=scenario_id, storage_label=label, choice=each)
+            chosen_runs(
+                transaction,
+                workspace_id=workspace_id,
+                scenario_id=scenario_id,
+                storage_label=label,
+                choice=each,
+            )
             for label, each in sides
         ]
     first, second = (

@@ -16,6 +16,8 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from pydantic import BaseModel
 
+from service.api.access import SCHEME
+from service.api.bodies import StrictRoute
 from service.api.problems import Problem
 from service.wire import Incoming, Outgoing
 
@@ -26,6 +28,10 @@ and says how far a system falls short and what that costs.
 Units are in the names and decimal: `_gb_per_second` is 10^9 bytes a second, `_tb` 10^12 bytes. Integers are exact
 up to 2^53 - 1 in JavaScript. What is unknown is absent, never null. Enumerations may gain values. Every failure
 is an `application/problem+json` document whose `type` is a path that explains it.
+
+A request carries a key, `Authorization: Bearer sbk_…`, with the scope that its operation lists under `security`.
+The scope `write` includes `read` and `submit`, `admin` includes all. A key sees its own workspace: what is another's
+is not there. A service that listens on the loopback alone asks for no key until there is one.
 """
 
 TAGS = [
@@ -37,6 +43,8 @@ TAGS = [
     {"name": "test-plans", "description": "The tests that settle a scenario, with their commands."},
     {"name": "gap-reports", "description": "Measured against target, with the consequences."},
     {"name": "series", "description": "Measured figures over time, and whether they changed."},
+    {"name": "api-keys", "description": "The keys of the workspace. A secret is told once."},
+    {"name": "audit-events", "description": "Who changed what in the workspace."},
     {"name": "explanations", "description": "What problems and doubts mean, and how to cure them."},
 ]
 
@@ -70,8 +78,21 @@ def finished(app: FastAPI) -> Json:
         license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         separate_input_output_schemas=False,
     )
+    needed = {
+        route.operation_id: route.needed_scope for route in app.routes if isinstance(route, StrictRoute)
+    }
     for operation in _operations(document):
         _finish_operation(operation)
+        scope = needed.get(operation["operationId"])
+        if scope is not None:
+            operation["security"] = [{SCHEME: [str(scope)]}]
+    document["components"]["securitySchemes"] = {
+        SCHEME: {
+            "type": "http",
+            "scheme": "bearer",
+            "description": "An API key, as `stallbudget key create` or `POST /v1/api-keys` tells it once.",
+        }
+    }
     schemas = document["components"]["schemas"]
     problem = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     schemas |= problem.pop("$defs") | {"Problem": problem}
@@ -138,6 +159,9 @@ HEADERS = {
     "Location": "Where what is answered is found.",
     "Link": 'The next page, as `<path>; rel="next"`; absent on the last.',
     "Accept-Encoding": "The encodings that are read.",
+    "WWW-Authenticate": "That a key is needed, or what is wrong with the one that was sent.",
+    "RateLimit-Policy": "The quota a minute that the request counts against; absent where there is none.",
+    "RateLimit": "What is left of it (`r`), and in how many seconds it is whole again (`t`).",
     "Retry-After": "After how many seconds to try again.",
 }
 
@@ -150,16 +174,23 @@ def _finish_operation(operation: Json) -> None:
     if "If-None-Match" in parameters:
         operation["responses"]["304"] = {"description": "What the caller has still holds."}
     makes = "201" in operation["responses"]
+    operation["responses"] = dict(sorted(operation["responses"].items()))
     for status, response in operation["responses"].items():
         sent = {
             "X-Request-Id": True,
             "ETag": int(status) < 400
             and status != "204"
-            and (makes or parameters.keys() & {"If-None-Match", "If-Match"}),
+            and (
+                (makes and operation["tags"] != ["api-keys"])
+                or parameters.keys() & {"If-None-Match", "If-Match"}
+            ),
             "Location": int(status) < 300 and makes,
             "Link": status == "200" and "cursor" in parameters,
             "Accept-Encoding": status == "415",
-            "Retry-After": status == "503",
+            "WWW-Authenticate": status == "401",
+            "RateLimit-Policy": True,
+            "RateLimit": True,
+            "Retry-After": status in ("429", "503"),
         }
         response["headers"] = {
             name: {"description": HEADERS[name], "schema": {"type": "string"}}

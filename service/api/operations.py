@@ -1,4 +1,4 @@
-"""What operators and browsers ask: `/livez`, `/readyz`, `/openapi.json`, `/docs`, `/`. None is in the document."""
+"""What operators and browsers ask: `/livez`, `/readyz`, `/metrics`, `/openapi.json`, `/docs`, `/`; all undocumented."""
 
 from importlib.resources import files
 
@@ -6,10 +6,12 @@ from fastapi import APIRouter, Request, Response
 from fastapi.openapi.docs import get_swagger_ui_html
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse
 
+from service.api.access import needs_no_key
 from service.api.bodies import StrictRoute
-from service.api.dependencies import UseDatabase
-from service.errors import DatabaseUnavailable, NotFound
-from service.store import migrate
+from service.api.dependencies import UseDatabase, UseSettings
+from service.api.metrics import may_read
+from service.api.rates import spends
+from service.errors import NotFound
 from service.wire import Outgoing
 
 router = APIRouter(include_in_schema=False, route_class=StrictRoute)
@@ -29,28 +31,44 @@ class State(Outgoing):
 
 
 @router.get("/livez")
+@needs_no_key
+@spends(None)
 async def get_liveness() -> State:
     """Say that the process answers."""
     return State(status="alive")
 
 
 @router.get("/readyz")
-def get_readiness(database: UseDatabase) -> State:
-    """Say that the database answers, with its tables at this version; 503 otherwise."""
-    if not migrate.is_at_head(database):
-        raise DatabaseUnavailable(
-            "The database is not at this version's migrations: run `stallbudget migrate`."
-        )
+@needs_no_key
+@spends(None)
+async def get_readiness(request: Request) -> State:
+    """Say that the database answers, with its tables at this version; 503 otherwise, and in any case soon."""
+    await request.app.state.readiness.require()
     return State(status="ready")
 
 
+@router.get("/metrics", response_class=Response)
+@needs_no_key
+@spends(None)
+async def get_metrics(request: Request, database: UseDatabase, settings: UseSettings) -> Response:
+    """Return the counts of this process, for Prometheus; nothing is there for those who may not read them."""
+    if not may_read(settings.metrics, request.scope):
+        raise NotFound("There is nothing at /metrics.")
+    content, content_type = request.app.state.metrics.exposition(
+        accept=request.headers.get("accept", ""), database=database, rates=request.app.state.rates
+    )
+    return Response(content, headers={"Content-Type": content_type})
+
+
 @router.get("/openapi.json")
+@needs_no_key
 async def get_openapi_document(request: Request) -> JSONResponse:
     """Return the OpenAPI document."""
     return JSONResponse(request.app.openapi())
 
 
 @router.get("/docs", response_class=HTMLResponse)
+@needs_no_key
 async def get_docs(request: Request) -> HTMLResponse:
     """Return the page that shows the OpenAPI document and tries it."""
     root = request.scope.get("root_path", "")
@@ -64,6 +82,7 @@ async def get_docs(request: Request) -> HTMLResponse:
 
 
 @router.get("/docs/{name}", response_class=Response)
+@needs_no_key
 async def get_docs_file(name: str) -> Response:
     """Return a file of that page."""
     if name not in DOCS_FILES:
@@ -73,6 +92,7 @@ async def get_docs_file(name: str) -> Response:
 
 
 @router.get("/", response_class=RedirectResponse)
+@needs_no_key
 async def get_start(request: Request) -> RedirectResponse:
     """Lead to the documentation."""
     return RedirectResponse(request.scope.get("root_path", "") + "/docs")

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 
 from service import errors
+from service.api.rates import Budget, charge
 from service.errors import Fault
 from service.strict_json import pointer
 from service.wire import Absent, Outgoing
@@ -80,19 +81,33 @@ KINDS = {
              "Send one JSON object in UTF-8. `errors` says where reading stopped."),
         Kind("bad-request", 400, "The request cannot be read", "The request itself is malformed.",
              "Check it against the OpenAPI document."),
+        Kind("unauthorized", 401, "A key is needed", "The request has no API key, or one that is not good.",
+             "Send a key as Authorization: Bearer sbk_…; `stallbudget key create` or POST /v1/api-keys makes one."),
+        Kind("forbidden", 403, "That is not allowed",
+             "The key has not the scope that this needs; or, without keys, the request came from another site's page.",
+             "Use a key with the scope in `detail`."),
         Kind("not-found", 404, "There is no such thing", "The path or the id in it names nothing that exists here.",
              "List the resources to find the id; the paths are in /openapi.json."),
         Kind("method-not-allowed", 405, "The path has no such method", "The resource exists and cannot do this.",
              "Use one of the methods in the Allow header."),
         Kind("not-acceptable", 406, "No such representation", "Accept names no media type that this path has.",
              "Leave Accept out, or ask for one of the media types in `detail`."),
-        Kind("name-taken", 409, "The name is taken", "Another scenario has this name; names are unique.",
+        Kind("name-taken", 409, "The name is taken",
+             "Another scenario of the workspace has this name; names are unique.",
              "Choose another name, or replace that scenario by PUT."),
         Kind("runs-exist", 409, "The scenario has benchmark runs", "Deleting it would delete evidence.",
              "Delete the runs first, or repeat with ?runs=delete."),
         Kind("run-id-taken", 409, "The run_id was posted with other bytes",
              "A dcp-timing document with this run_id is stored, and its bytes differ.",
              "Give a new run a new run_id; to correct a run, delete the stored one first."),
+        Kind("key-ended", 409, "The key has ended", "A key that is revoked or has expired gets no other secret.",
+             "Make another key."),
+        Kind("idempotency-key-in-use", 409, "The request is still being answered",
+             "A request with this Idempotency-Key has not been answered yet.",
+             "Send it again after the seconds in Retry-After, under the same key."),
+        Kind("slow-body", 408, "The body came too slowly",
+             "Less of the body came than the service waits for. The connection is closed.",
+             "Send it again over a better connection, or compressed; the least pace is in `detail`."),
         Kind("stale", 412, "The resource has changed", "If-Match names a revision that is not the current one.",
              "Read the resource again, apply the change to what it says now, and send the new ETag."),
         Kind("too-large", 413, "The body is too large", "The body is longer than the service reads.",
@@ -108,9 +123,23 @@ KINDS = {
         Kind("unreadable-document", 422, "The document holds no usable result",
              "The upload is not a benchmark result that can be used. Nothing was stored.",
              "See `errors` for the first bad line or place; post the file as the tool wrote it."),
+        Kind("idempotency-key-reused", 422, "The Idempotency-Key belongs to another request",
+             "A request of the same owner had this key within 24 hours, and asked something else.",
+             "Make a new key for each request, and repeat one only to send the same request again."),
         Kind("precondition-required", 428, "If-Match is missing",
              "Changing or deleting a resource needs the ETag of what was read, so that no change is lost.",
              "Send the resource's ETag in If-Match, or * to overwrite whatever is there."),
+        Kind("too-many-attempts", 429, "Too many wrong keys", "Too many keys that came from this address were wrong.",
+             "Correct the key, and try again after the seconds in Retry-After."),
+        Kind("rate-limited", 429, "Too many requests",
+             "The key, or the address where there is no key, has used up its quota for this kind of work.",
+             "Send it again after the seconds in Retry-After; RateLimit says on every answer how much is left."),
+        Kind("busy", 503, "The service is busy", "The service works on as many requests as it may.",
+             "Try again after the seconds in Retry-After."),
+        Kind("took-too-long", 503, "The answer took too long",
+             "The answer did not begin in time. A change that was asked for may be made nevertheless.",
+             "Read what there is before sending a change again, or send it under the same Idempotency-Key; ask for "
+             "less at once."),
         Kind("unavailable", 503, "The database is not available",
              "The database does not answer, or its tables are not those of this version.",
              "Try again after the seconds in Retry-After; see /readyz."),
@@ -127,6 +156,10 @@ KIND_OF_ERROR: dict[type[errors.StallbudgetError], str] = {
     errors.Stale: "stale",
     errors.RunsExist: "runs-exist",
     errors.RunIdTaken: "run-id-taken",
+    errors.KeyEnded: "key-ended",
+    errors.KeyReused: "idempotency-key-reused",
+    errors.StillRunning: "idempotency-key-in-use",
+    errors.RateLimited: "rate-limited",
     errors.DatabaseUnavailable: "unavailable",
 }
 
@@ -193,7 +226,7 @@ def answer(
         ],
     )
     sent = dict(headers or {})
-    if kind.status == 503:
+    if kind.status == 503 or kind.name == "idempotency-key-in-use":
         sent["Retry-After"] = str(RETRY_AFTER_SECONDS)
     return Response(
         problem.model_dump_json(exclude_none=True),
@@ -212,9 +245,17 @@ def install(app: FastAPI) -> None:
 
 async def _on_own_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, errors.StallbudgetError)  # noqa: S101 - the handler is installed for it
+    count = request.scope.get("count_refusal")
+    if count is not None:
+        count(error)
     if isinstance(error, Refused):
         return answer(request, error.kind, str(error), error.faults, error.headers)
     faults: Sequence[Fault] = ()
+    headers = {}
+    if isinstance(error, errors.DatabaseUnavailable):
+        log.warning("the database is not available: %s", error)
+    elif isinstance(error, errors.RateLimited):
+        headers["Retry-After"] = str(error.retry_after_seconds)
     if isinstance(error, errors.Unsatisfiable):
         faults = error.faults
     elif isinstance(error, errors.UnreadableDocument):
@@ -223,7 +264,9 @@ async def _on_own_error(request: Request, error: Exception) -> Response:
         faults = (Fault("#/name", "name_taken", str(error)),)
     elif isinstance(error, errors.Stale):
         faults = (Fault("If-Match", "stale", str(error)),)
-    return answer(request, KIND_OF_ERROR[type(error)], str(error), faults)
+    elif isinstance(error, errors.KeyReused | errors.StillRunning):
+        faults = (Fault("Idempotency-Key", KIND_OF_ERROR[type(error)].replace("-", "_"), str(error)),)
+    return answer(request, KIND_OF_ERROR[type(error)], str(error), faults, headers)
 
 
 async def _on_http_exception(request: Request, error: Exception) -> Response:
@@ -236,6 +279,11 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
         detail = f"{request.url.path} takes {', '.join(methods)}; not {request.method}."
     elif error.status_code == 404:
         detail = f"There is nothing at {request.url.path[:200]}."
+    if "rate_limit" not in request.scope:
+        try:
+            charge(request.scope, Budget.READING)
+        except errors.RateLimited as limited:
+            return await _on_own_error(request, limited)
     kind = _KIND_OF_STATUS.get(error.status_code)
     if kind is None:
         log.error("unexpected status %s of %s", error.status_code, request_id_of(request))

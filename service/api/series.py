@@ -4,11 +4,13 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from service.api.access import needs
 from service.api.benchmark_runs import LABEL_PATTERN, ChosenLabel
 from service.api.bodies import StrictRoute
-from service.api.dependencies import ScenarioId, UseDatabase
+from service.api.dependencies import ScenarioId, UseDatabase, UseWorkspaceId
 from service.api.evidence import UseChoice, UseChoiceOfAll, gather, gather_all, period_of
 from service.api.problems import Refused, describes, summary
+from service.api.rates import Budget, spends
 from service.api.scenarios import sizing_of
 from service.errors import Fault
 from service.judgement import series
@@ -17,6 +19,7 @@ from service.judgement.series import Context, SeriesReport, StorageFigure, Stora
 from service.sizing.size import ENGINE_VERSION
 from service.sizing.sizing import TargetId
 from service.store import benchmark_runs, scenarios
+from service.store.caller import AccessScope
 
 router = APIRouter(tags=["series"], route_class=StrictRoute)
 
@@ -44,9 +47,12 @@ StorageFigures = Annotated[
     response_model_exclude_none=True,
     responses=describes(404, 406, 422, 503),
 )
+@needs(AccessScope.READ)
+@spends(Budget.COMPUTING)
 def get_series(
     scenario_id: ScenarioId,
     database: UseDatabase,
+    workspace_id: UseWorkspaceId,
     choice: UseChoice,
     storage_label: ChosenLabel = None,
     all_storages: AllStorages = False,
@@ -61,14 +67,23 @@ def get_series(
         fault = Fault("all_storages", "contradiction", "Give storage_label, or all_storages; not both.")
         raise Refused("invalid-request", summary([fault]), fault)
     with database.read() as transaction:
-        scenario = scenarios.get(transaction, id=scenario_id)
+        scenario = scenarios.get(transaction, workspace_id=workspace_id, id=scenario_id)
         if all_storages:
-            label, runs = None, gather_all(transaction, scenario_id=scenario_id, choice=choice)
+            label, runs = (
+                None,
+                gather_all(transaction, workspace_id=workspace_id, scenario_id=scenario_id, choice=choice),
+            )
         else:
             label, runs = gather(
-                transaction, scenario_id=scenario_id, storage_label=storage_label, choice=choice
+                transaction,
+                workspace_id=workspace_id,
+                scenario_id=scenario_id,
+                storage_label=storage_label,
+                choice=choice,
             )
-        counts = benchmark_runs.count_by_label(transaction, scenario_id=scenario_id)
+        counts = benchmark_runs.count_by_label(
+            transaction, workspace_id=workspace_id, scenario_id=scenario_id
+        )
     sizing = sizing_of(scenario.spec)
     known = [target.id for target in sizing.targets]
     faults = [
@@ -92,20 +107,23 @@ def get_series(
 
 
 @router.get("/v1/series", response_model_exclude_none=True, responses=describes(406, 422, 503))
+@needs(AccessScope.READ)
+@spends(Budget.COMPUTING)
 def get_storage_series(
     database: UseDatabase,
+    workspace_id: UseWorkspaceId,
     choice: UseChoiceOfAll,
     storage_label: OneLabel,
     figure: StorageFigures = None,
 ) -> StorageSeriesReport:
-    """Return what a storage gave over time, from the runs of every scenario that carry its label.
+    """Return what a storage gave over time, from the runs of every scenario of the workspace that carry its label.
 
     It tells rates alone, of a node and of creates, which do not depend on what a scenario asks; runs of unlike numbers
     of nodes, tools, or loads of a rank stand in series of their own. Each point names its scenario.
     """
     with database.read() as transaction:
         runs, measured_for = benchmark_runs.on_storage(
-            transaction, storage_label=storage_label, period=period_of(choice)
+            transaction, workspace_id=workspace_id, storage_label=storage_label, period=period_of(choice)
         )
     return series.storage_series(
         storage_label=storage_label,

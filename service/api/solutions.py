@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body
 
+from service.api.access import needs
 from service.api.bodies import ComputingRoute
 from service.api.examples import QUESTIONS
 from service.api.problems import describes
@@ -11,11 +12,13 @@ from service.api.sizings import Explain
 from service.sizing.solution import Solution
 from service.sizing.solve import solve
 from service.sizing.spec import SolutionQuestion
+from service.store.caller import AccessScope
 
 router = APIRouter(prefix="/v1/solutions", tags=["solutions"], route_class=ComputingRoute)
 
 
 @router.post("", response_model_exclude_none=True, responses=describes(400, 406, 413, 415, 422))
+@needs(AccessScope.READ)
 async def create_solution(
     question: Annotated[SolutionQuestion, Body(openapi_examples=QUESTIONS)],
     explain: Explain = False,

@@ -5,16 +5,19 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
 
+from service.api.access import needs
 from service.api.benchmark_runs import StorageLabel
 from service.api.bodies import StrictRoute, accepts
-from service.api.dependencies import DIGITS, ScenarioId, UseDatabase, UseSettings
+from service.api.dependencies import DIGITS, ScenarioId, UseDatabase, UseSettings, UseWorkspaceId
 from service.api.problems import Refused, describes, summary
+from service.api.rates import Budget, spends
 from service.api.scenarios import sizing_of
 from service.errors import Fault
 from service.planning import markdown, script
 from service.planning.plan import plan
 from service.planning.planned import Launcher, TestPlan
 from service.store import scenarios
+from service.store.caller import AccessScope
 
 router = APIRouter(tags=["test-plans"], route_class=StrictRoute)
 
@@ -75,11 +78,14 @@ ANSWERS: dict[int | str, dict[str, Any]] = {
     response_model_exclude_none=True,
     responses={**ANSWERS, **describes(404, 406, 422, 503)},
 )
+@needs(AccessScope.READ)
+@spends(Budget.COMPUTING)
 def get_test_plan(
     scenario_id: ScenarioId,
     request: Request,
     response: Response,
     database: UseDatabase,
+    workspace_id: UseWorkspaceId,
     settings: UseSettings,
     nodes: PlanNodes = None,
     storage_label: StorageLabel = None,
@@ -100,7 +106,7 @@ def get_test_plan(
         )
         raise Refused("invalid-request", summary([fault]), fault)
     with database.read() as transaction:
-        scenario = scenarios.get(transaction, id=scenario_id)
+        scenario = scenarios.get(transaction, workspace_id=workspace_id, id=scenario_id)
     planned = plan(
         spec=scenario.spec,
         sizing=sizing_of(scenario.spec),

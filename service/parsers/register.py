@@ -88,8 +88,12 @@ def parse(data: bytes) -> Record:
     document, held_environment = blanked(read(data))
     for known in FORMATS:
         if known.recognises(document):
-            _refuse_mixed(document, known)
-            record = known.parse(document)
+            try:
+                _refuse_mixed(document, known)
+                record = known.parse(document)
+            except UnreadableDocument as error:
+                error.format = known.name
+                raise
             if held_environment:
                 return record.model_copy(update={"doubts": [*record.doubts, removed()]})
             return record

@@ -109,7 +109,7 @@ class Case:
 
     def post(self, result: str, conditions: Sequence[Condition] = ()) -> Command:
         """Return what posts a result."""
-        return self.site.command(
+        plain = self.site.command(
             "Post the result.",
             commands.post(
                 url=self.url,
@@ -119,6 +119,8 @@ class Case:
                 conditions=conditions,
             ),
         )
+        key = commands.key_to_curl(commands.KEY_VARIABLE)
+        return plain.model_copy(update={"line": f"{key} | {plain.line}"})
 
 
 def proofs(case: Case, nodes: int, targets: Sequence[Target], *, flattered: bool = False) -> list[Proof]:

@@ -211,16 +211,33 @@ def remove(*places: Place) -> list[str | Place]:
     return ["rm", "-rf", "--", *places]
 
 
+KEY_VARIABLE = "STALLBUDGET_API_KEY"
+"""The shell's variable that holds the key of a service that needs one."""
+
+
+def key_to_curl(variable: str) -> str:
+    """Return what prints the variable's key as a line of a curl configuration; nothing where it holds none.
+
+    On curl's standard input the key stands in no list of processes, as an argument would; printf is the shell's own.
+    """
+    header = r"header = \"Authorization: Bearer %s\"\n"
+    return f'printf "${{{variable}:+{header}}}" "${{{variable}:-}}"'
+
+
 def post(
     *, url: str, scenario_id: UUID, result: str, storage_label: str | None, conditions: Sequence[Condition]
 ) -> list[str]:
-    """Return the curl that posts a result, prints the HTTP status, and keeps the answer in a file beside it."""
+    """Return the curl that posts a result, prints the HTTP status, and keeps the answer in a file beside it.
+
+    It reads more of its options, those that hold a key, from standard input.
+    """
     parameters = [f"storage_label={quote(storage_label, safe='')}"] if storage_label is not None else []
     parameters += [f"conditions={condition}" for condition in conditions]
     query = f"?{'&'.join(parameters)}" if parameters else ""
     return [
         # A service that does not answer must not use up the time of the tests after it.
         *("curl", "-sS", "-g", "--connect-timeout", "20", "--max-time", "300"),
+        *("--config", "-"),
         *("-o", receipt(result)),
         *("-w", "%{http_code}\\n"),
         *("--data-binary", f"@{result}"),

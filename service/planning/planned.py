@@ -145,7 +145,8 @@ class PlannedTest(Outgoing):
     """What its result is tagged with."""
     result_file: str
     post: Command
-    """What posts the result; it prints the HTTP status and keeps the answer in a file."""
+    """What posts the result; it prints the HTTP status and keeps the answer in a file. Its `line` hands it the key that
+    the shell's variable `STALLBUDGET_API_KEY` holds, if any, on standard input, where no list of processes shows it."""
     notes: list[str]
 
 

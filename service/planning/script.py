@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Iterator
 
 from service.planning import amounts
-from service.planning.commands import DIRECTORY_VARIABLE, receipt
+from service.planning.commands import DIRECTORY_VARIABLE, KEY_VARIABLE, key_to_curl, receipt
 from service.planning.planned import Command, PlannedTest, TestId, TestPlan
 
 START_SECONDS = 120.0
@@ -73,6 +73,7 @@ def _comment(plan: TestPlan) -> Iterator[str]:
     if plan.directory is None:
         yield f"#   {DIRECTORY_VARIABLE}  the directory on the storage under test; it must be set"
     yield "#   STALLBUDGET_RESULTS    where the results go; they are kept"
+    yield f"#   {KEY_VARIABLE}    the key to post them with, where the service needs one; never an argument"
     yield "#"
     yield "# Each result is posted as soon as it is made. It ends with a line for each, with 0 when all were made and"
     yield "# posted, 1 when one was not, 2 when it could not start."
@@ -95,6 +96,8 @@ def _body(plan: TestPlan) -> Iterator[str]:
         if plan.directory is not None
         else f"${{{DIRECTORY_VARIABLE}:-}}",
         variable=DIRECTORY_VARIABLE,
+        key_variable=KEY_VARIABLE,
+        key_to_curl=key_to_curl("key"),
         folder=shlex.quote(plan.folder),
         launcher=plan.launcher,
         needed_kib=-(-plan.script_peak_bytes // 1024),
@@ -116,7 +119,7 @@ def _body(plan: TestPlan) -> Iterator[str]:
         for done in _no_longer_needed(scripted, number):
             yield f"remove_data {done}"
         yield f"send {test.result_file} {receipt(test.result_file)} \\"
-        yield f"  {test.post.line}"
+        yield f"  {shlex.join(test.post.argv)}"
         yield f"sent {test.result_file}"
     yield ""
     yield "remove_folder"
@@ -124,7 +127,7 @@ def _body(plan: TestPlan) -> Iterator[str]:
     yield "say 'The results; what could not be posted is tried again'"
     for test in scripted:
         yield f"send {test.result_file} {receipt(test.result_file)} \\"
-        yield f"  {test.post.line}"
+        yield f"  {shlex.join(test.post.argv)}"
         yield f"told {test.result_file} {receipt(test.result_file)}"
     yield ""
     others = [test for test in plan.tests if not test.scripted]
@@ -231,6 +234,9 @@ umask 077
 DIRECTORY={directory}
 RESULTS=${{STALLBUDGET_RESULTS:-{folder}-results}}
 made_folder= job= load= drain= began= stored=' ' wrong=0
+# The benchmarks have no use for the key.
+key=${{{key_variable}:-}}
+unset {key_variable}
 # IOR and the posts name their files without a path, since IOR takes a comma in one for the end of it.
 
 say() {{ printf '\\n== %s\\n' "$1"; }}
@@ -293,7 +299,7 @@ send() {{
       return
       ;;
   esac
-  status=$("$@") || status=000
+  status=$({key_to_curl} | "$@") || status=000
   case $status in 200|201) stored="$stored$result=$status " ;; esac
 }}
 # sent RESULT: say what became of it, while the other tests are still to come.
@@ -333,6 +339,9 @@ case ${{1:-}} in
   *) refuse "There is one argument, --dry-run; not $1." ;;
 esac
 
+case $key in
+  *[!A-Za-z0-9_]*) refuse '{key_variable} holds no key: it has characters that no key has.' ;;
+esac
 if [ -z "$DIRECTORY" ]; then refuse 'Set {variable} to a directory on the storage under test.'; fi
 case $DIRECTORY in
   *@*) refuse 'The directory has an @ in its path, which the benchmarks take for the border between two paths.' ;;

@@ -13,10 +13,11 @@ from sqlalchemy.exc import IntegrityError
 
 from service.errors import DatabaseUnavailable, NotFound, RunIdTaken, UnreadableDocument
 from service.parsers.run import BenchmarkRun
-from service.store import scenarios
+from service.store import idempotency, scenarios
 from service.store.database import insert_unless_present
 from service.store.page import Page, Position
 from service.store.tables import benchmark_documents, benchmark_runs, in_utc
+from service.store.tables import scenarios as scenarios_table
 
 RECORD_FIELDS = {"measurements", "operations", "summary", "doubts", "ran_at_zone_assumed"}
 """What of a run is kept as JSON; each other field has a column."""
@@ -37,7 +38,9 @@ class Document:
     format: str
 
 
-def create(transaction: Connection, *, run: BenchmarkRun, document: bytes) -> tuple[BenchmarkRun, bool]:
+def create(
+    transaction: Connection, *, workspace_id: UUID, run: BenchmarkRun, document: bytes
+) -> tuple[BenchmarkRun, bool]:
     """Store a run with its document, and return it and True.
 
     Where the scenario has the same bytes already, the run as it was first stored comes back, and False: of
@@ -49,6 +52,7 @@ def create(transaction: Connection, *, run: BenchmarkRun, document: bytes) -> tu
         UnreadableDocument: A name that the document gives holds NUL, which Postgres cannot keep as text.
     """
     values = as_row(run)
+    scenarios.require(transaction, workspace_id=workspace_id, id=run.scenario_id)
     # More than once only where the run in the way is deleted before it can be read.
     for _ in range(5):
         try:
@@ -60,7 +64,7 @@ def create(transaction: Connection, *, run: BenchmarkRun, document: bytes) -> tu
         if is_new:
             transaction.execute(benchmark_documents.insert(), {"run_id": run.id, "body": document})
             return _in_utc(run), True
-        first = find(transaction, scenario_id=run.scenario_id, sha256=run.sha256)
+        first = find(transaction, workspace_id=workspace_id, scenario_id=run.scenario_id, sha256=run.sha256)
         if first is not None:
             return first, False
         if run.run_id is not None and _has_run_id(transaction, run.scenario_id, run.run_id):
@@ -70,30 +74,32 @@ def create(transaction: Connection, *, run: BenchmarkRun, document: bytes) -> tu
     raise DatabaseUnavailable("Runs like this one come and go too fast to store it.")
 
 
-def get(transaction: Connection, *, id: UUID) -> BenchmarkRun:
+def get(transaction: Connection, *, workspace_id: UUID, id: UUID) -> BenchmarkRun:
     """Return a run; raise NotFound."""
-    row = transaction.execute(select(benchmark_runs).where(benchmark_runs.c.id == id)).one_or_none()
+    row = transaction.execute(
+        select(benchmark_runs).where(benchmark_runs.c.id == id, _of(workspace_id))
+    ).one_or_none()
     if row is None:
         raise NotFound(_missing(id))
     return _run(row)
 
 
-def find(transaction: Connection, *, scenario_id: UUID, sha256: str) -> BenchmarkRun | None:
+def find(
+    transaction: Connection, *, workspace_id: UUID, scenario_id: UUID, sha256: str
+) -> BenchmarkRun | None:
     """Return the run that these bytes became in this scenario, or None."""
     row = transaction.execute(
-        select(benchmark_runs).where(
-            benchmark_runs.c.scenario_id == scenario_id, benchmark_runs.c.sha256 == sha256
-        )
+        select(benchmark_runs).where(_in(workspace_id, scenario_id), benchmark_runs.c.sha256 == sha256)
     ).one_or_none()
     return None if row is None else _run(row)
 
 
-def get_document(transaction: Connection, *, id: UUID) -> Document:
+def get_document(transaction: Connection, *, workspace_id: UUID, id: UUID) -> Document:
     """Return the original bytes of a run; raise NotFound."""
     row = transaction.execute(
         select(benchmark_documents.c.body, benchmark_runs.c.sha256, benchmark_runs.c.format)
         .join(benchmark_runs, benchmark_runs.c.id == benchmark_documents.c.run_id)
-        .where(benchmark_documents.c.run_id == id)
+        .where(benchmark_documents.c.run_id == id, _of(workspace_id))
     ).one_or_none()
     if row is None:
         raise NotFound(_missing(id))
@@ -103,6 +109,7 @@ def get_document(transaction: Connection, *, id: UUID) -> Document:
 def list_page(
     transaction: Connection,
     *,
+    workspace_id: UUID,
     scenario_id: UUID,
     limit: int,
     after: Position | None = None,
@@ -113,6 +120,7 @@ def list_page(
 
     Args:
         transaction: What it happens in.
+        workspace_id: Whose scenario.
         scenario_id: Whose runs.
         limit: How many at most.
         after: The position of the last run that the caller has.
@@ -120,29 +128,25 @@ def list_page(
         unlabelled: Only runs without a label.
     """
     place = (benchmark_runs.c.received_at, benchmark_runs.c.id)
-    query = (
-        select(benchmark_runs)
-        .where(benchmark_runs.c.scenario_id == scenario_id)
-        .order_by(*place)
-        .limit(limit + 1)
-    )
+    query = select(benchmark_runs).where(_in(workspace_id, scenario_id)).order_by(*place).limit(limit + 1)
     if storage_label is not None or unlabelled:
         query = query.where(_labelled(storage_label))
     if after is not None:
         query = query.where(tuple_(*place) > after)
     found = [_run(row) for row in transaction.execute(query)]
     if not found:
-        scenarios.require(transaction, id=scenario_id)
+        scenarios.require(transaction, workspace_id=workspace_id, id=scenario_id)
     items = found[:limit]
     more = len(found) > limit
     return Page(items, Position(items[-1].received_at, items[-1].id) if more else None)
 
 
-def delete(transaction: Connection, *, id: UUID) -> None:
+def delete(transaction: Connection, *, workspace_id: UUID, id: UUID) -> None:
     """Delete a run and its document; raise NotFound."""
-    gone = transaction.execute(benchmark_runs.delete().where(benchmark_runs.c.id == id))
+    gone = transaction.execute(benchmark_runs.delete().where(benchmark_runs.c.id == id, _of(workspace_id)))
     if gone.rowcount == 0:
         raise NotFound(_missing(id))
+    idempotency.forget(transaction, [id])
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +165,16 @@ class Period:
 ALWAYS = Period()
 
 
-def newest_label(transaction: Connection, *, scenario_id: UUID, period: Period = ALWAYS) -> str | None:
+def newest_label(
+    transaction: Connection, *, workspace_id: UUID, scenario_id: UUID, period: Period = ALWAYS
+) -> str | None:
     """Return the storage label of the newest run, by when it ran as far as known, then by when it came.
 
     None where that run has no label, and where there are no runs: `for_judgement` takes either as it is.
     """
     label: str | None = transaction.scalar(
         select(benchmark_runs.c.storage_label)
-        .where(benchmark_runs.c.scenario_id == scenario_id, *_during(period))
+        .where(_in(workspace_id, scenario_id), *_during(period))
         .order_by(
             _TOOK_PLACE_AT.desc(),
             benchmark_runs.c.received_at.desc(),
@@ -179,70 +185,81 @@ def newest_label(transaction: Connection, *, scenario_id: UUID, period: Period =
     return label
 
 
-def count_by_label(transaction: Connection, *, scenario_id: UUID) -> dict[str | None, int]:
+def count_by_label(
+    transaction: Connection, *, workspace_id: UUID, scenario_id: UUID
+) -> dict[str | None, int]:
     """Return how many runs a scenario has on each storage, by label; None for those without one."""
     label = benchmark_runs.c.storage_label
     rows = transaction.execute(
-        select(label, func.count())
-        .where(benchmark_runs.c.scenario_id == scenario_id)
-        .group_by(label)
-        .order_by(label)
+        select(label, func.count()).where(_in(workspace_id, scenario_id)).group_by(label).order_by(label)
     )
     return {row[0]: row[1] for row in rows}
 
 
 def for_judgement(
-    transaction: Connection, *, scenario_id: UUID, storage_label: str | None, period: Period = ALWAYS
+    transaction: Connection,
+    *,
+    workspace_id: UUID,
+    scenario_id: UUID,
+    storage_label: str | None,
+    period: Period = ALWAYS,
 ) -> list[BenchmarkRun]:
     """Return every run of a scenario on one storage, the first received first.
 
     Args:
         transaction: What it happens in.
+        workspace_id: Whose scenario.
         scenario_id: Whose runs.
         storage_label: Which storage; None for the runs that have no label.
         period: Only those that took place then.
     """
     rows = transaction.execute(
         select(benchmark_runs)
-        .where(benchmark_runs.c.scenario_id == scenario_id, _labelled(storage_label), *_during(period))
+        .where(_in(workspace_id, scenario_id), _labelled(storage_label), *_during(period))
         .order_by(benchmark_runs.c.received_at, benchmark_runs.c.id)
     )
     return [_run(row) for row in rows]
 
 
 def of_every_storage(
-    transaction: Connection, *, scenario_id: UUID, period: Period = ALWAYS
+    transaction: Connection, *, workspace_id: UUID, scenario_id: UUID, period: Period = ALWAYS
 ) -> list[BenchmarkRun]:
     """Return every run of a scenario that took place in a time, whatever its label, the first received first."""
     rows = transaction.execute(
         select(benchmark_runs)
-        .where(benchmark_runs.c.scenario_id == scenario_id, *_during(period))
+        .where(_in(workspace_id, scenario_id), *_during(period))
         .order_by(benchmark_runs.c.received_at, benchmark_runs.c.id)
     )
     return [_run(row) for row in rows]
 
 
 def on_storage(
-    transaction: Connection, *, storage_label: str, period: Period = ALWAYS
+    transaction: Connection, *, workspace_id: UUID, storage_label: str, period: Period = ALWAYS
 ) -> tuple[list[BenchmarkRun], list[scenarios.Scenario]]:
-    """Return the runs that carry a label, of whichever scenario, the first received first; and those scenarios.
+    """Return a workspace's runs that carry a label, the first received first; and the scenarios that they are of.
 
     Args:
         transaction: What it happens in.
+        workspace_id: Whose runs.
         storage_label: Which storage.
         period: Only runs that took place then.
     """
-    chosen = (benchmark_runs.c.storage_label == storage_label, *_during(period))
+    chosen = (_of(workspace_id), benchmark_runs.c.storage_label == storage_label, *_during(period))
     rows = transaction.execute(
         select(benchmark_runs).where(*chosen).order_by(benchmark_runs.c.received_at, benchmark_runs.c.id)
     )
     runs = [_run(row) for row in rows]
     measured_for = select(benchmark_runs.c.scenario_id).where(*chosen)
-    return runs, scenarios.among(transaction, ids=measured_for)
+    return runs, scenarios.among(transaction, workspace_id=workspace_id, ids=measured_for)
 
 
 def named(
-    transaction: Connection, *, scenario_id: UUID, ids: Collection[UUID], period: Period = ALWAYS
+    transaction: Connection,
+    *,
+    workspace_id: UUID,
+    scenario_id: UUID,
+    ids: Collection[UUID],
+    period: Period = ALWAYS,
 ) -> list[BenchmarkRun]:
     """Return those runs of a scenario that have one of the ids, the first received first.
 
@@ -250,7 +267,7 @@ def named(
     """
     rows = transaction.execute(
         select(benchmark_runs)
-        .where(benchmark_runs.c.scenario_id == scenario_id, benchmark_runs.c.id.in_(ids), *_during(period))
+        .where(_in(workspace_id, scenario_id), benchmark_runs.c.id.in_(ids), *_during(period))
         .order_by(benchmark_runs.c.received_at, benchmark_runs.c.id)
     )
     return [_run(row) for row in rows]
@@ -264,6 +281,16 @@ def _during(period: Period) -> Iterator[ColumnElement[bool]]:
         yield in_utc(period.begin) <= _TOOK_PLACE_AT
     if period.end is not None:
         yield in_utc(period.end) > _TOOK_PLACE_AT
+
+
+def _of(workspace_id: UUID) -> ColumnElement[bool]:
+    return benchmark_runs.c.scenario_id.in_(
+        select(scenarios_table.c.id).where(scenarios_table.c.workspace_id == workspace_id)
+    )
+
+
+def _in(workspace_id: UUID, scenario_id: UUID) -> ColumnElement[bool]:
+    return benchmark_runs.c.scenario_id == scenarios.within(workspace_id, scenario_id)
 
 
 def _labelled(storage_label: str | None) -> ColumnElement[bool]:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import psycopg
 from sqlalchemy import Connection, Engine, Table, create_engine, event, exc, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
+from sqlalchemy.pool import QueuePool
 
 from service.errors import DatabaseUnavailable
 
@@ -72,6 +74,23 @@ def parse_url(url: str) -> URL:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class PoolState:
+    """How the connections of a pool are.
+
+    Attributes:
+        size: How many there may be.
+        in_use: How many work for a transaction.
+        idle: How many are open and wait for one.
+        waits: How many transactions found all of them in use, so far.
+    """
+
+    size: int
+    in_use: int
+    idle: int
+    waits: int
+
+
 class Database:
     """One SQLite file or Postgres database, with a pool of connections to it.
 
@@ -99,6 +118,9 @@ class Database:
                 isolation_level="REPEATABLE READ", postgresql_readonly=True
             )
             self._writing = self.engine
+        self._pool_size = pool_size
+        self._waits = 0
+        self._counting_waits = threading.Lock()
         # SQLite has one writer. Those of this process queue here, in turn, rather than poll the file.
         self._writer = threading.Lock()
         self._writer_seconds = TURNS * lock_seconds
@@ -152,6 +174,18 @@ class Database:
                     connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
                     yield connection
 
+    def pool_state(self) -> PoolState:
+        """Return how the connections of the pool are. Asks no database."""
+        pool = self.engine.pool
+        assert isinstance(pool, QueuePool)  # noqa: S101 - both engines are made with one
+        return PoolState(
+            size=self._pool_size, in_use=pool.checkedout(), idle=pool.checkedin(), waits=self._waits
+        )
+
+    def exists(self) -> bool:
+        """Return whether there is something to connect to: not a SQLite file that is yet to be made."""
+        return not self.is_sqlite or Path(str(self.url.database)).exists()
+
     def close(self) -> None:
         """Close every connection. Those in use are closed when they are given back."""
         self.engine.dispose()
@@ -171,6 +205,9 @@ class Database:
     @contextmanager
     def _explained(self) -> Iterator[None]:
         """Turn the failures of the database itself into DatabaseUnavailable; leave our own mistakes alone."""
+        if self.pool_state().in_use >= self._pool_size:
+            with self._counting_waits:
+                self._waits += 1
         try:
             yield
         except exc.TimeoutError as error:
@@ -206,6 +243,7 @@ def _sqlite_engine(url: URL, pool_size: int, lock_seconds: float) -> Engine:
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=lock_seconds,
+        hide_parameters=True,
         # isolation_level None: the driver begins nothing of its own accord, we do (below).
         connect_args={"timeout": lock_seconds, "isolation_level": None, "check_same_thread": False},
     )
@@ -259,6 +297,8 @@ def _postgres_engine(url: URL, pool_size: int, lock_seconds: float) -> Engine:
         pool_size=pool_size,
         max_overflow=0,
         pool_timeout=lock_seconds,
+        # Names and documents of others have no place in a message, which may end up in a log.
+        hide_parameters=True,
         pool_pre_ping=True,
         # What the URL says goes first.
         connect_args={name: value for name, value in settings.items() if name not in url.query},

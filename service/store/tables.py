@@ -73,6 +73,16 @@ class Instant(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else in_utc(value)
 
 
+workspaces = Table(
+    "workspaces",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    UniqueConstraint("name"),
+)
+"""Whose everything is: what belongs to one workspace, the keys of another never see."""
+
 scenarios = Table(
     "scenarios",
     metadata,
@@ -81,9 +91,10 @@ scenarios = Table(
     Column("revision", Integer, nullable=False),
     Column("created_at", Instant, nullable=False),
     Column("updated_at", Instant, nullable=False),
-    UniqueConstraint("name"),
+    Column("workspace_id", Uuid, ForeignKey("workspaces.id", ondelete="RESTRICT"), nullable=False),
+    UniqueConstraint("workspace_id", "name"),
     # The order of the list.
-    Index(None, "created_at", "id"),
+    Index(None, "workspace_id", "created_at", "id"),
 )
 """A scenario's identity, and the number of the revision that holds what it says now."""
 
@@ -141,3 +152,61 @@ benchmark_documents = Table(
     Column("body", LargeBinary, nullable=False),
 )
 """The original bytes of each run, apart from it: lists and judgements never load them."""
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("workspace_id", Uuid, ForeignKey("workspaces.id", ondelete="RESTRICT"), nullable=False),
+    Column("name", Text, nullable=False),
+    Column("scopes", Text, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("expires_at", Instant),
+    Column("rotated_at", Instant),
+    Column("revoked_at", Instant),
+    Column("last_used_at", Instant),
+    Column("salt", LargeBinary, nullable=False),
+    Column("hash", LargeBinary, nullable=False),
+    # The secret before the present one, while it is still taken.
+    Column("old_salt", LargeBinary),
+    Column("old_hash", LargeBinary),
+    Column("old_expires_at", Instant),
+    # The order of the list.
+    Index(None, "workspace_id", "created_at", "id"),
+)
+"""What lets in. Of a secret only its keyed hash is kept. No row is ever deleted: after the first, keys are needed."""
+
+audit_events = Table(
+    "audit_events",
+    metadata,
+    Column("id", Uuid, primary_key=True),
+    Column("workspace_id", Uuid, ForeignKey("workspaces.id", ondelete="RESTRICT"), nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("actor", Text, nullable=False),
+    Column("key_id", Uuid),
+    Column("action", Text, nullable=False),
+    Column("resource", Text, nullable=False),
+    Column("resource_id", Uuid, nullable=False),
+    Column("request_id", Text),
+    Column("old_version", Text),
+    Column("new_version", Text),
+    # The order of the list.
+    Index(None, "workspace_id", "at", "id"),
+)
+"""Who changed what, written with the change. They refer to no row, since they outlive what they tell of."""
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("owner_id", Uuid, primary_key=True),
+    Column("key", Text, primary_key=True),
+    Column("created_at", Instant, nullable=False),
+    Column("request_sha256", String(64), nullable=False),
+    # Known at the end of the transaction that makes the row.
+    Column("status", Integer),
+    Column("resource_id", Uuid),
+    # To find what is too old, and what is deleted with its resource.
+    Index(None, "created_at"),
+    Index(None, "resource_id"),
+)
+"""Requests that must not be done twice, with what became of them."""

@@ -11,6 +11,8 @@ from service.api.examples import LLAMA_405B_ASYNC, LLAMA_405B_SYNC
 
 DATA = Path(__file__).parent.parent / "data"
 PROBLEM = "application/problem+json"
+LOCAL = "http://127.0.0.1:8000"
+"""Where clients in process reach a service: an open one answers to no other name than this machine's."""
 NOWHERE = "00000000-0000-4000-8000-000000000000"
 SYNC = LLAMA_405B_SYNC
 ASYNC = LLAMA_405B_ASYNC

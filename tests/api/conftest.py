@@ -9,6 +9,7 @@ from starlette.testclient import TestClient
 
 from service.app import create_app
 from service.settings import Settings
+from tests.api.asking import LOCAL
 
 
 @pytest.fixture
@@ -20,7 +21,7 @@ def application(database_url: str) -> FastAPI:
 @pytest.fixture
 def client(application: FastAPI) -> Iterator[TestClient]:
     """Give a client of that service. What nobody caught is an answer, as it is to a real client."""
-    with TestClient(application, raise_server_exceptions=False) as opened:
+    with TestClient(application, raise_server_exceptions=False, base_url=LOCAL) as opened:
         yield opened
 
 
@@ -29,7 +30,7 @@ def stateless(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     """Give a client for what needs no database: there is none, and one that is opened has no tables."""
     file = tmp_path_factory.mktemp("stateless") / "empty.db"
     with TestClient(
-        create_app(Settings(database_url=f"sqlite:///{file}")), raise_server_exceptions=False
+        create_app(Settings(database_url=f"sqlite:///{file}")), raise_server_exceptions=False, base_url=LOCAL
     ) as opened:
         yield opened
 
@@ -40,6 +41,6 @@ def stored_on_sqlite(migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFac
     file = tmp_path_factory.mktemp("shared") / "shared.db"
     file.write_bytes(migrated_sqlite.read_bytes())
     with TestClient(
-        create_app(Settings(database_url=f"sqlite:///{file}")), raise_server_exceptions=False
+        create_app(Settings(database_url=f"sqlite:///{file}")), raise_server_exceptions=False, base_url=LOCAL
     ) as opened:
         yield opened

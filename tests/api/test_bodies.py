@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from service.api.bodies import accepts
 from service.app import create_app
 from service.settings import Settings
-from tests.api.asking import IOR_JSON, SYNC, places, problem, store
+from tests.api.asking import IOR_JSON, LOCAL, SYNC, places, problem, store
 
 LIMIT = 2048
 
@@ -21,7 +21,7 @@ def small(migrated_sqlite: Path, tmp_path: Path) -> Iterator[TestClient]:
     file = tmp_path / "small.db"
     file.write_bytes(migrated_sqlite.read_bytes())
     settings = Settings(database_url=f"sqlite:///{file}", max_json_bytes=LIMIT, max_document_bytes=LIMIT)
-    with TestClient(create_app(settings), raise_server_exceptions=False) as opened:
+    with TestClient(create_app(settings), raise_server_exceptions=False, base_url=LOCAL) as opened:
         yield opened
 
 

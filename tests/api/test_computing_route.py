@@ -10,6 +10,7 @@ from fastapi.testclient import TestClient
 from service.api.examples import LLAMA_405B_SYNC, QUESTIONS, SPECS
 from service.app import create_app
 from service.settings import Settings
+from tests.api.asking import LOCAL
 
 BODIES: list[Any] = [
     *(example["value"] for example in SPECS.values()),
@@ -24,7 +25,7 @@ BODIES: list[Any] = [
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[TestClient]:
-    with TestClient(create_app(Settings(database_url="sqlite:///unused.db"))) as made:
+    with TestClient(create_app(Settings(database_url="sqlite:///unused.db")), base_url=LOCAL) as made:
         yield made
 
 

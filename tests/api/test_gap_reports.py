@@ -18,6 +18,7 @@ from tests.api.asking import (
     ASYNC,
     IOR_CSV,
     IOR_JSON,
+    LOCAL,
     NOWHERE,
     SYNC,
     Json,
@@ -297,7 +298,7 @@ def test_a_separate_process_group_changes_no_figure(client: TestClient) -> None:
 @pytest.mark.parametrize(("days", "is_stale"), [(30, True), (3650, False)])
 def test_a_read_is_stale_after_the_days_that_are_set(database_url: str, days: float, is_stale: bool) -> None:
     settings = Settings(database_url=database_url, restore_drill_days=days)
-    with TestClient(create_app(settings)) as client:
+    with TestClient(create_app(settings), base_url=LOCAL) as client:
         made = store(client)
         stored_run(client, made, IOR_JSON, ran_at="2026-01-01T00:00:00Z")
         report = _report(client, made)

@@ -11,11 +11,11 @@ from service.app import create_app
 from service.settings import Settings
 from service.store import migrate
 from service.store.database import Database
-from tests.api.asking import SYNC, problem
+from tests.api.asking import LOCAL, SYNC, problem
 
 
 def _service(url: str) -> TestClient:
-    return TestClient(create_app(Settings(database_url=url)), raise_server_exceptions=False)
+    return TestClient(create_app(Settings(database_url=url)), raise_server_exceptions=False, base_url=LOCAL)
 
 
 def test_a_migrated_database_is_ready(client: TestClient) -> None:

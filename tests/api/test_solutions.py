@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from service import __version__
-from service.api.examples import QUESTIONS
+from service.api.examples import PARALLEL_LAYOUT, QUESTIONS, TIERS
 from tests.api.asking import ASYNC, SYNC, UNSATISFIABLE, Json, changed, nulls, places, problem, without
 
 WRITE: Json = QUESTIONS["write_bandwidth"]["value"]
@@ -136,6 +136,20 @@ def test_the_same_question_gets_the_same_bytes(stateless: TestClient) -> None:
         ({**WRITE, "goal": {"waste_usd_per_year": -1}}, "#/goal/waste_usd_per_year", "greater_than_equal"),
         ({**WRITE, "goal": {"restart_seconds": 300}}, "#/goal/restart_seconds", "contradiction"),
         (changed(WRITE, "#/spec/save/mode", "sink"), "#/spec/save/mode", "enum"),
+        (
+            changed(WRITE, "#/spec/tiers", TIERS["tiers"]),
+            "#/spec/tiers",
+            "contradiction",
+        ),
+        (
+            {
+                "spec": changed(PARALLEL_LAYOUT, "#/prices", {"gpu_hour_usd": 2}),
+                "unknown": "gpus",
+                "goal": {"goodput_fraction": 0.9},
+            },
+            "#/spec/cluster/parallelism",
+            "contradiction",
+        ),
         (changed(WRITE, "#/spec/restart/seconds", 1), "#/spec/restart/seconds", "too_small"),
         (
             {**without(WRITE, "#/spec/restore"), "unknown": "read_gb_per_second"},

@@ -11,6 +11,9 @@ from starlette.testclient import TestClient
 
 from service.app import create_app
 from service.settings import Settings
+from service.store.caller import AccessScope
+from tests.api.asking import LOCAL
+from tests.api.keyring import make_key
 
 
 @pytest.fixture(scope="session")
@@ -30,7 +33,13 @@ def application(migrated_sqlite: Path, tmp_path: Path) -> FastAPI:
 
 
 @pytest.fixture
-def client(application: FastAPI) -> Iterator[TestClient]:
-    """Give a client of that service."""
-    with TestClient(application, raise_server_exceptions=False) as opened:
+def admin(application: FastAPI) -> dict[str, str]:
+    """Return the header of a key of that service that may do everything."""
+    return make_key(application, AccessScope.ADMIN)
+
+
+@pytest.fixture
+def client(application: FastAPI, admin: dict[str, str]) -> Iterator[TestClient]:
+    """Give a client of that service, which needs keys and has one."""
+    with TestClient(application, raise_server_exceptions=False, base_url=LOCAL, headers=admin) as opened:
         yield opened

@@ -11,10 +11,25 @@ from httpx2 import Response
 from jsonschema import Draft202012Validator, FormatChecker
 from starlette.testclient import TestClient
 
-from service.api.examples import QUESTIONS
+from service.api.attempts import ATTEMPTS
 from service.app import create_app
-from service.settings import Settings
-from tests.api.asking import DCP, IOR_CSV, IOR_JSON, NOWHERE, PROBLEM, SYNC, dcp, store, stored_run, upload
+from service.settings import AccessMode, Settings
+from service.store.caller import AccessScope
+from tests.api.asking import (
+    DCP,
+    IOR_CSV,
+    IOR_JSON,
+    LOCAL,
+    NOWHERE,
+    PROBLEM,
+    SYNC,
+    dcp,
+    store,
+    stored_run,
+    upload,
+)
+from tests.api.exchanges import Running, run, scope_of, under_a_clock
+from tests.api.keyring import make_key
 
 Json = dict[str, Any]
 
@@ -86,6 +101,7 @@ def test_it_has_the_shape_of_openapi_3_1(document: Json) -> None:
             "tags",
             "parameters",
             "requestBody",
+            "security",
         }
         in_path = [each["name"] for each in operation.get("parameters", []) if each["in"] == "path"]
         assert sorted(in_path) == sorted(re.findall(r"\{(\w+)\}", path))
@@ -233,7 +249,12 @@ def test_every_body_is_required_and_has_an_example(document: Json) -> None:
         assert content["examples"]
         for example in content["examples"].values():
             assert set(example) == {"summary", "value"}
-    assert found == 5
+    assert found == 7
+
+
+def _new_key(client: TestClient) -> str:
+    made: str = client.post("/v1/api-keys", json={"name": "a", "scopes": ["read"]}).json()["id"]
+    return made
 
 
 def test_every_example_is_accepted(document: Json, client: TestClient) -> None:
@@ -241,7 +262,7 @@ def test_every_example_is_accepted(document: Json, client: TestClient) -> None:
         for name, example in content["examples"].items():
             sent = example["value"]
             made = store(client, f"{id_}-{name}")
-            url = path.replace("{scenario_id}", made["id"])
+            url = path.format(scenario_id=made["id"], key_id=_new_key(client))
             body = sent if isinstance(sent, str) else json.dumps(sent)
             answer = client.request(method, url, content=body, headers={"If-Match": "*"})
             if answer.status_code == 409:  # the examples of POST have taken the name
@@ -364,26 +385,29 @@ def _tour_of_success(tour: Tour) -> Json:
     tour.ask("GET", "/v1/series?storage_label=test-disk", 200)
     for query in ("storage_label=test-disk&storage_label=none", "split_at=2026-11-29T00:00:00Z"):
         tour.ask("GET", f"{place}/gap-report-comparison?{query}", 200)
+    keys = "/v1/api-keys"
+    key = tour.ask("POST", keys, 201, json={"name": "a", "scopes": ["submit"]}).json()
+    tour.ask("POST", f"{keys}/{key['id']}/rotations", 201, json={})
+    tour.ask("GET", f"{keys}/{key['id']}", 200)
+    for path in (keys, "/v1/audit-events", f"/v1/audit-events?resource_id={made['id']}"):
+        tour.ask("GET", path, 200)
+        following = tour.ask("GET", f"{path}{'&' if '?' in path else '?'}limit=1", 200).headers["link"]
+        tour.ask("GET", following.split(">")[0][1:], 200)
+    tour.ask("DELETE", f"{keys}/{key['id']}", 204)
     gone = stored_run(tour.client, other, IOR_CSV)
     tour.ask("DELETE", f"/v1/benchmark-runs/{gone['id']}", 204, headers={"If-Match": "*"})
     tour.ask("DELETE", f"/v1/scenarios/{other['id']}", 204, headers={"If-Match": "*"})
-    return {"scenario_id": made["id"], "run_id": run["id"]}
+    return {"scenario_id": made["id"], "run_id": run["id"], "key_id": key["id"]}
 
 
 def _tour_of_failure(tour: Tour, ids: Json) -> None:
     """Visit the failures that are the caller's."""
-    body = json.dumps({"name": "another", "spec": SYNC})
     for method, template, operation in _operations(tour.document):
         fixed = {"revision": "1", "type": "stale", "code": "stale"}
         path = template.format(**fixed, **ids)
-        nowhere = template.format(scenario_id=NOWHERE, run_id=NOWHERE, revision="1", type="none", code="none")
+        nowhere = template.format(**dict.fromkeys(ids, NOWHERE), revision="1", type="none", code="none")
         headers = {"If-Match": "*"}
-        has_body = "requestBody" in operation
-        ask = (
-            {"content": STATELESS.get(template, body), "headers": headers}
-            if has_body
-            else {"headers": headers}
-        )
+        ask: Json = {"content": _body(operation), "headers": headers}
         tour.ask(method.upper(), path, 406, **{**ask, "headers": {**headers, "Accept": "image/png"}})
         tour.ask(method.upper(), f"{path}?no_such=1", 422, **ask)
         if "404" in operation["responses"]:
@@ -397,8 +421,9 @@ def _tour_of_failure(tour: Tour, ids: Json) -> None:
             tour.ask(method.upper(), path, 415, **{**ask, "headers": encoded})
         if "400" in operation["responses"]:
             tour.ask(method.upper(), path, 400, **{**ask, "content": "{"})
-            tour.ask(method.upper(), path, 422, **{**ask, "content": "{}"})
+            tour.ask(method.upper(), path, 422, **{**ask, "content": "[]"})
     place = f"/v1/scenarios/{ids['scenario_id']}"
+    tour.ask("POST", f"/v1/api-keys/{ids['key_id']}/rotations", 409, json={})
     store(tour.client, "taken")
     taken = {"name": "taken", "spec": SYNC}
     tour.ask("POST", "/v1/scenarios", 409, json=taken)
@@ -408,10 +433,36 @@ def _tour_of_failure(tour: Tour, ids: Json) -> None:
     tour.ask("POST", f"{place}/benchmark-runs", 422, content=b"")
 
 
-STATELESS = {
-    "/v1/sizings": json.dumps(SYNC),
-    "/v1/solutions": json.dumps(QUESTIONS["write_bandwidth"]["value"]),
-}
+def _body(operation: Json) -> str | None:
+    """Return a body that the operation takes; None where it takes none."""
+    for content in operation.get("requestBody", {}).get("content", {}).values():
+        sent = next(iter(content["examples"].values()))["value"]
+        return sent if isinstance(sent, str) else json.dumps(sent)
+    return None
+
+
+def _tour_without_leave(tour: Tour, ids: Json, application: FastAPI) -> None:
+    """Visit what is refused to whoever has no key, or one that is not good for it, or too many that are wrong."""
+    may = {
+        "read": make_key(application, AccessScope.READ),
+        "submit": make_key(application, AccessScope.SUBMIT),
+    }
+    wrong = {"Authorization": f"Bearer sbk_{'0' * 32}_{'0' * 64}"}
+    needing = [
+        (method.upper(), template.format(revision="1", **ids), operation)
+        for method, template, operation in _operations(tour.document)
+        if "security" in operation
+    ]
+    assert len(needing) > 20
+    del tour.client.headers["Authorization"]
+    for method, path, operation in needing:
+        tour.ask(method, path, 401)
+        (scopes,) = operation["security"][0].values()
+        tour.ask(method, path, 403, headers=may["submit" if scopes == ["read"] else "read"])
+    for _ in range(ATTEMPTS):
+        tour.client.get("/v1/scenarios", headers=wrong)
+    for method, path, _ in needing:
+        tour.ask(method, path, 429, headers=wrong)
 
 
 def _required_query(operation: Json) -> str:
@@ -424,37 +475,79 @@ def _required_query(operation: Json) -> str:
 
 def _tour_of_trouble(document: Json, ids: Json, folder: Path) -> set[tuple[str, str]]:
     """Visit what needs a database while there is none, and return what was seen."""
-    app = create_app(Settings(database_url=f"sqlite:///{folder / 'empty.db'}"))
-    with TestClient(app, raise_server_exceptions=False) as client:
+    app = create_app(Settings(database_url=f"sqlite:///{folder / 'empty.db'}", access=AccessMode.KEYS))
+    key = {"Authorization": f"Bearer sbk_{'0' * 32}_{'0' * 64}", "If-Match": "*"}
+    with TestClient(app, raise_server_exceptions=False, base_url=LOCAL, headers=key) as client:
         tour = Tour(document, client)
         for method, template, operation in _operations(document):
-            if "503" in operation["responses"]:
-                content = json.dumps({"name": "a", "spec": SYNC}) if "requestBody" in operation else None
+            if "security" in operation:
                 path = template.format(revision="1", **ids) + _required_query(operation)
-                tour.ask(method.upper(), path, 503, content=content, headers={"If-Match": "*"})
-        app.state.database = None  # nothing that a handler foresees
+                tour.ask(method.upper(), path, 503, content=_body(operation))
+        app.state.access = None  # nothing that anybody foresees
         for method, template, operation in _operations(document):
-            if "503" in operation["responses"]:
-                content = json.dumps({"name": "a", "spec": SYNC}) if "requestBody" in operation else None
+            if "security" in operation:
                 path = template.format(revision="1", **ids) + _required_query(operation)
-                tour.ask(method.upper(), path, 500, content=content, headers={"If-Match": "*"})
+                tour.ask(method.upper(), path, 500, content=_body(operation))
         return tour.visited
 
 
-def test_every_answer_is_as_documented_and_every_documented_status_is_answered(
-    document: Json, application: FastAPI, tmp_path: Path
-) -> None:
-    with TestClient(application, raise_server_exceptions=False) as client:
+def _tour_of_limits(document: Json, ids: Json, application: FastAPI, key: str) -> set[tuple[str, str]]:
+    """Send bodies that do not come, more than the quota, and more at once than there may be; return what was seen."""
+    visited: set[tuple[str, str]] = set()
+    passes = under_a_clock(application)
+
+    async def withhold() -> None:
+        for method, template, operation in _operations(document):
+            if "408" in operation["responses"]:
+                path = template.format(revision="1", **ids)
+                request = Running(
+                    application, scope_of(method.upper(), path, (b"authorization", key.encode()))
+                )
+                await request.asks()
+                await passes(0)
+                await passes(application.state.settings.slow_seconds)
+                status, headers, _ = await request.answer()
+                await request.end()
+                assert status == 408, path
+                missing = {
+                    name for name in operation["responses"]["408"]["headers"] if name.lower() not in headers
+                }
+                assert missing == set()
+                visited.add((operation["operationId"], "408"))
+
+    run(withhold)
+    app = create_app(Settings(database_url="sqlite:///unused.db", reading_per_minute=1))
+    with TestClient(app, raise_server_exceptions=False, base_url=LOCAL) as client:
         tour = Tour(document, client)
-        ids = _tour_of_success(tour)
-        _tour_of_failure(tour, ids)
-    visited = tour.visited | _tour_of_trouble(document, ids, tmp_path)
+        client.get("/nowhere")
+        free = [
+            (method.upper(), template.format(type="stale", code="wide_spread"))
+            for method, template, operation in _operations(document)
+            if "security" not in operation
+        ]
+        for method, path in free:
+            tour.ask(method, path, 429)
+        app.state.metrics.in_flight = app.state.settings.max_concurrent_requests
+        for method, path in free:
+            tour.ask(method, path, 503)
+    return visited | tour.visited
+
+
+def test_every_answer_is_as_documented_and_every_documented_status_is_answered(
+    document: Json, application: FastAPI, client: TestClient, tmp_path: Path
+) -> None:
+    tour = Tour(document, client)
+    ids = _tour_of_success(tour)
+    _tour_of_failure(tour, ids)
+    limited = _tour_of_limits(document, ids, application, client.headers["Authorization"])
+    _tour_without_leave(tour, ids, application)
+    visited = tour.visited | limited | _tour_of_trouble(document, ids, tmp_path)
     documented = {
         (operation["operationId"], status)
         for _, _, operation in _operations(document)
         for status in operation["responses"]
-        # What computes only has no failure of its own to provoke.
-        if status != "500" or "503" in operation["responses"]
+        # What explains only has no failure of its own to provoke.
+        if status != "500" or "security" in operation
     }
     assert documented - visited == set()
 
@@ -481,6 +574,10 @@ def test_every_route_of_the_contract_is_in_the_document(document: Json) -> None:
         "/v1/scenarios/{scenario_id}/test-plan": {"get"},
         "/v1/scenarios/{scenario_id}/gap-report-comparison": {"get"},
         "/v1/scenarios/{scenario_id}/series": {"get"},
+        "/v1/api-keys": {"get", "post"},
+        "/v1/api-keys/{key_id}": {"get", "delete"},
+        "/v1/api-keys/{key_id}/rotations": {"post"},
+        "/v1/audit-events": {"get"},
         "/v1/series": {"get"},
         "/problems/{type}": {"get"},
         "/doubts/{code}": {"get"},

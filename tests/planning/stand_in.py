@@ -207,7 +207,10 @@ def mdtest(arguments: list[str]) -> None:
 
 
 def curl(arguments: list[str]) -> None:
-    """Print the status that the test wants, and keep an answer."""
+    """Print the status that the test wants, keep an answer, and note the options that came on standard input."""
+    given = sys.stdin.read()
+    with Path(os.environ["STAND_IN_NOTES"] + ".stdin").open("a") as notes:
+        notes.write(f"{given!r}\n")
     Path(arguments[arguments.index("-o") + 1]).write_text('{"detail": "as the test wants"}')
     status = os.environ["STAND_IN_STATUS"]
     if status == "none":

@@ -120,6 +120,8 @@ def test_a_post_carries_the_label_and_the_conditions() -> None:
             "20",
             "--max-time",
             "300",
+            "--config",
+            "-",
             "-o",
             "a.receipt.json",
             "-w",

@@ -35,9 +35,11 @@ REAL_MPI = {
 }
 
 
-def _ask(url: str, body: Json | None = None, accept: str = "application/json") -> bytes:
+def _ask(url: str, body: Json | None = None, accept: str = "application/json", key: str = "") -> bytes:
     request = urllib.request.Request(  # noqa: S310 - the address of our own server
-        url, data=None if body is None else json.dumps(body).encode(), headers={"Accept": accept}
+        url,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"Accept": accept, **({"Authorization": f"Bearer {key}"} if key else {})},
     )
     with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
         content: bytes = answer.read()
@@ -58,15 +60,19 @@ def test_a_scenarios_script_settles_what_its_plan_says(bench: Bench, tmp_path: P
     body = changed(SMALL, cluster={"gpus": 2 * bench.nodes, "gpus_per_node": 2})
     with running_server(f"sqlite:///{tmp_path / 'loop.db'}") as port:
         service = f"http://127.0.0.1:{port}"
-        scenario = json.loads(_ask(f"{service}/v1/scenarios", {"name": HOSTILE, "spec": body}))
+        # From here on the service needs a key, also of the script.
+        made = _ask(f"{service}/v1/api-keys", {"name": "loop", "scopes": ["admin"]})
+        key = json.loads(made)["key"]
+        place.environment["STALLBUDGET_API_KEY"] = key
+        scenario = json.loads(_ask(f"{service}/v1/scenarios", {"name": HOSTILE, "spec": body}, key=key))
         query = urllib.parse.urlencode({"directory": str(storage), "storage_label": HOSTILE})
         at = f"{service}/v1/scenarios/{scenario['id']}"
-        plan = json.loads(_ask(f"{at}/test-plan?{query}"))
-        script = _ask(f"{at}/test-plan?{query}", accept="text/x-shellscript").decode()
+        plan = json.loads(_ask(f"{at}/test-plan?{query}", key=key))
+        script = _ask(f"{at}/test-plan?{query}", accept="text/x-shellscript", key=key).decode()
         done = place.run(script)
         assert done.returncode == 0, done.stdout + done.stderr
-        runs = json.loads(_ask(f"{at}/benchmark-runs"))["items"]
-        report = json.loads(_ask(f"{at}/gap-report"))
+        runs = json.loads(_ask(f"{at}/benchmark-runs", key=key))["items"]
+        report = json.loads(_ask(f"{at}/gap-report", key=key))
     scripted = [test for test in plan["tests"] if test["scripted"]]
     posted = [line for line in done.stdout.splitlines() if line.startswith("201  ")]
     assert posted == [f"201  {test['result_file']}" for test in scripted]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from service.planning import script
+from service.planning.commands import key_to_curl
 from service.planning.planned import Launcher, TestPlan
 from tests.planning.examples import HOSTILE, SMALL, changed, one_test, planned
 from tests.planning.workplace import Workplace
@@ -93,12 +94,42 @@ def test_what_it_prints_in_a_dry_run_is_what_it_would_do(workplace: Workplace) -
     done = workplace.run(script.shell(plan), "--dry-run")
     assert (done.returncode, done.stderr) == (0, "")
     assert workplace.calls() == []
-    printed = [shlex.split(line) for line in done.stdout.splitlines() if not line.startswith("#")]
+    to_curl = f"{key_to_curl('STALLBUDGET_API_KEY')} | "
+    lines = [line for line in done.stdout.splitlines() if not line.startswith("#")]
+    printed = [shlex.split(line.removeprefix(to_curl)) for line in lines]
+    assert sum(line.startswith(to_curl) for line in lines) == len(RESULTS)
     expected = [command.argv for test in plan.tests if test.scripted for command in test.commands]
     expected[3] = [*expected[3], "&"]
     expected[5] = [*expected[5], ">mdtest-create.txt"]
     assert printed == expected + [test.post.argv for test in plan.tests if test.scripted]
     assert list(workplace.storage.iterdir()) == []
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_key_reaches_curl_by_standard_input_and_nothing_else(workplace: Workplace, shell: str) -> None:
+    key = f"sbk_{'0' * 32}_{'f' * 64}"
+    workplace.environment["STALLBUDGET_API_KEY"] = key
+    plan = planned(SMALL, directory=str(workplace.storage))
+    done = workplace.run(script.shell(plan), shell=shell)
+    assert (done.returncode, done.stderr) == (0, "")
+    header = f'header = "Authorization: Bearer {key}"\n'
+    assert (workplace.folder / "notes.stdin").read_text() == f"{header!r}\n" * len(RESULTS)
+    assert key not in done.stdout
+    assert key not in (workplace.folder / "notes").read_text()
+
+
+def test_without_a_key_curl_is_given_none(workplace: Workplace) -> None:
+    plan = planned(SMALL, directory=str(workplace.storage))
+    assert workplace.run(script.shell(plan)).returncode == 0
+    assert (workplace.folder / "notes.stdin").read_text() == "''\n" * len(RESULTS)
+
+
+def test_what_is_no_key_is_refused_before_anything_runs(workplace: Workplace) -> None:
+    workplace.environment["STALLBUDGET_API_KEY"] = 'sbk"\noutput = "pwned'
+    done = workplace.run(script.shell(planned(SMALL, directory=str(workplace.storage))))
+    assert done.returncode == 2
+    assert "STALLBUDGET_API_KEY holds no key" in done.stderr
+    assert workplace.calls() == []
 
 
 def test_a_directory_that_the_shell_names_is_used_as_it_is(workplace: Workplace) -> None:
@@ -409,5 +440,6 @@ def test_a_post_that_failed_is_tried_again_at_the_end(workplace: Workplace, shel
 def test_its_last_lines_are_those_that_post(workplace: Workplace) -> None:
     plan = planned(SMALL, directory="/x")
     end = script.shell(plan).rpartition("remove_folder\n")[2]
-    assert [one_test(plan, test_id).post.line in end for test_id in SCRIPTED] == [True] * len(SCRIPTED)
+    posts = [shlex.join(one_test(plan, test_id).post.argv) for test_id in SCRIPTED]
+    assert [post in end for post in posts] == [True] * len(SCRIPTED)
     assert subprocess.run(["sh", "-n"], input=end, text=True, check=False).returncode == 0

@@ -194,7 +194,7 @@ def bodies(
     if draw(st.booleans()):
         body |= draw(
             tiers(
-                nodes=-(-gpus // cluster.get("gpus_per_node", 8)),
+                nodes=-(-cluster["gpus"] // cluster.get("gpus_per_node", 8)),
                 most_seconds=body["interval"].get("seconds", 1e9),
             )
         )

@@ -14,6 +14,7 @@ from service.parsers.measurement import Doubt, DoubtCode, Measurement, Operation
 from service.parsers.run import BenchmarkRun, Condition
 from service.sizing.spec import ScenarioSpec
 from service.store import scenarios
+from service.store.caller import DEFAULT_WORKSPACE
 from service.store.database import Database
 
 NOON = datetime(2026, 11, 29, 12, 0, 0, 123456, tzinfo=UTC)
@@ -44,7 +45,9 @@ def spec() -> ScenarioSpec:
 @pytest.fixture
 def scenario(database: Database, spec: ScenarioSpec) -> scenarios.Scenario:
     with database.begin() as transaction:
-        return scenarios.create(transaction, id=uuid4(), at=NOON, name="llama", spec=spec)
+        return scenarios.create(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=NOON, name="llama", spec=spec
+        )
 
 
 @pytest.fixture

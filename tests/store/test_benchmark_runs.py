@@ -11,6 +11,7 @@ from service.parsers.measurement import DcpOp, DcpOperation, DcpSummary
 from service.parsers.run import BenchmarkRun, Condition
 from service.sizing.spec import ScenarioSpec
 from service.store import benchmark_runs, scenarios, tables
+from service.store.caller import DEFAULT_WORKSPACE
 from service.store.database import Database
 from service.store.scenarios import Scenario
 from tests.store.conftest import CountStatements, MakeRun
@@ -20,7 +21,7 @@ DOCUMENT = b"IOR-4.0.0\r\n\x00\xff\xfe"
 
 def store(database: Database, run: BenchmarkRun, document: bytes = DOCUMENT) -> tuple[BenchmarkRun, bool]:
     with database.begin() as transaction:
-        return benchmark_runs.create(transaction, run=run, document=document)
+        return benchmark_runs.create(transaction, workspace_id=DEFAULT_WORKSPACE, run=run, document=document)
 
 
 def test_what_was_stored_comes_back_equal(database: Database, make_run: MakeRun) -> None:
@@ -34,9 +35,14 @@ def test_what_was_stored_comes_back_equal(database: Database, make_run: MakeRun)
     assert is_new
     assert stored == run
     with database.read() as transaction:
-        read = benchmark_runs.get(transaction, id=run.id)
-        assert benchmark_runs.find(transaction, scenario_id=run.scenario_id, sha256=run.sha256) == run
-        document = benchmark_runs.get_document(transaction, id=run.id)
+        read = benchmark_runs.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=run.id)
+        assert (
+            benchmark_runs.find(
+                transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=run.scenario_id, sha256=run.sha256
+            )
+            == run
+        )
+        document = benchmark_runs.get_document(transaction, workspace_id=DEFAULT_WORKSPACE, id=run.id)
     assert read.model_dump() == stored.model_dump() == run.model_dump()
     assert read.model_dump_json() == stored.model_dump_json()
     assert (document.body, document.sha256, document.format) == (DOCUMENT, run.sha256, "ior-text")
@@ -61,7 +67,7 @@ def test_a_run_of_checkpoint_operations_comes_back_equal(database: Database, mak
     )
     store(database, run)
     with database.read() as transaction:
-        read = benchmark_runs.get(transaction, id=run.id)
+        read = benchmark_runs.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=run.id)
     assert read == run
     assert read.operations == [operation]
     assert read.summary is not None
@@ -92,7 +98,9 @@ def test_the_same_bytes_again_are_the_run_as_first_stored(database: Database, ma
     store(database, first)
     assert store(database, make_run(DOCUMENT, note="second", storage_label="pfs-b")) == (first, False)
     with database.read() as transaction:
-        page = benchmark_runs.list_page(transaction, scenario_id=first.scenario_id, limit=10)
+        page = benchmark_runs.list_page(
+            transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=first.scenario_id, limit=10
+        )
     assert page.items == [first]
 
 
@@ -100,7 +108,9 @@ def test_the_same_bytes_in_another_scenario_are_another_run(
     database: Database, make_run: MakeRun, noon: datetime, scenario: Scenario
 ) -> None:
     with database.begin() as transaction:
-        other = scenarios.create(transaction, id=uuid4(), at=noon, name="other", spec=scenario.spec)
+        other = scenarios.create(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=noon, name="other", spec=scenario.spec
+        )
     for scenario_id in (scenario.id, other.id):
         assert store(database, make_run(DOCUMENT, run_id="r", scenario_id=scenario_id))[1]
 
@@ -111,8 +121,15 @@ def test_a_run_id_again_with_other_bytes_is_refused_and_the_transaction_goes_on(
     store(database, make_run(b"one", run_id="nightly"), b"one")
     with database.begin() as transaction:
         with pytest.raises(RunIdTaken, match="nightly"):
-            benchmark_runs.create(transaction, run=make_run(b"two", run_id="nightly"), document=b"two")
-        assert benchmark_runs.create(transaction, run=make_run(b"two", run_id="later"), document=b"two")[1]
+            benchmark_runs.create(
+                transaction,
+                workspace_id=DEFAULT_WORKSPACE,
+                run=make_run(b"two", run_id="nightly"),
+                document=b"two",
+            )
+        assert benchmark_runs.create(
+            transaction, workspace_id=DEFAULT_WORKSPACE, run=make_run(b"two", run_id="later"), document=b"two"
+        )[1]
     assert store(database, make_run(b"one", run_id="nightly"), b"one")[1] is False
 
 
@@ -128,16 +145,29 @@ def test_a_scenario_that_is_gone_or_was_never_at_the_revision_is_not_found(
 def test_what_is_not_there_is_not_found(database: Database, nowhere: UUID) -> None:
     with database.begin() as transaction:
         for ask in (
-            lambda: benchmark_runs.get(transaction, id=nowhere),
-            lambda: benchmark_runs.get_document(transaction, id=nowhere),
-            lambda: benchmark_runs.delete(transaction, id=nowhere),
-            lambda: benchmark_runs.list_page(transaction, scenario_id=nowhere, limit=10),
+            lambda: benchmark_runs.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=nowhere),
+            lambda: benchmark_runs.get_document(transaction, workspace_id=DEFAULT_WORKSPACE, id=nowhere),
+            lambda: benchmark_runs.delete(transaction, workspace_id=DEFAULT_WORKSPACE, id=nowhere),
+            lambda: benchmark_runs.list_page(
+                transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=nowhere, limit=10
+            ),
         ):
             with pytest.raises(NotFound, match=str(nowhere)):
                 ask()
-        assert benchmark_runs.find(transaction, scenario_id=nowhere, sha256="0") is None
-        assert benchmark_runs.newest_label(transaction, scenario_id=nowhere) is None
-        assert benchmark_runs.for_judgement(transaction, scenario_id=nowhere, storage_label=None) == []
+        assert (
+            benchmark_runs.find(transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=nowhere, sha256="0")
+            is None
+        )
+        assert (
+            benchmark_runs.newest_label(transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=nowhere)
+            is None
+        )
+        assert (
+            benchmark_runs.for_judgement(
+                transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=nowhere, storage_label=None
+            )
+            == []
+        )
 
 
 def test_fifty_identical_uploads_at_once_make_one_run(database: Database, make_run: MakeRun) -> None:
@@ -193,7 +223,13 @@ def test_an_upload_and_the_deletion_of_its_scenario_at_once_leave_no_orphan(
         together.wait()
         try:
             with database.begin() as transaction:
-                scenarios.delete(transaction, id=scenario.id, if_revision=None, with_runs=with_runs)
+                scenarios.delete(
+                    transaction,
+                    workspace_id=DEFAULT_WORKSPACE,
+                    id=scenario.id,
+                    if_revision=None,
+                    with_runs=with_runs,
+                )
         except RunsExist:
             return False
         return True
@@ -226,6 +262,7 @@ def test_pages_hold_every_run_once_and_may_be_of_one_label(
             while True:
                 page = benchmark_runs.list_page(
                     transaction,
+                    workspace_id=DEFAULT_WORKSPACE,
                     scenario_id=scenario.id,
                     limit=2,
                     after=after,
@@ -245,9 +282,9 @@ def test_a_deleted_run_is_gone_with_its_document_and_can_be_posted_again(
     first = make_run(DOCUMENT)
     store(database, first)
     with database.begin() as transaction:
-        benchmark_runs.delete(transaction, id=first.id)
+        benchmark_runs.delete(transaction, workspace_id=DEFAULT_WORKSPACE, id=first.id)
         with pytest.raises(NotFound):
-            benchmark_runs.get(transaction, id=first.id)
+            benchmark_runs.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=first.id)
         assert transaction.scalar(select(func.count()).select_from(tables.benchmark_documents)) == 0
     assert store(database, make_run(DOCUMENT))[1]
 
@@ -257,7 +294,9 @@ def test_the_newest_label_goes_by_when_a_run_ran_then_by_when_it_came(
 ) -> None:
     def newest() -> str | None:
         with database.read() as transaction:
-            return benchmark_runs.newest_label(transaction, scenario_id=scenario.id)
+            return benchmark_runs.newest_label(
+                transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=scenario.id
+            )
 
     assert newest() is None
     day = timedelta(days=1)
@@ -286,7 +325,9 @@ def test_a_judgement_gets_the_runs_of_its_label_in_one_query(
         store(database, run)
     for label, expected in (("a", made[::2]), (None, made[1::2])):
         with count_statements() as statements, database.read() as transaction:
-            runs = benchmark_runs.for_judgement(transaction, scenario_id=scenario.id, storage_label=label)
+            runs = benchmark_runs.for_judgement(
+                transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=scenario.id, storage_label=label
+            )
         assert runs == expected
         assert len(statements) == 1
 
@@ -305,11 +346,19 @@ def test_the_runs_of_every_storage_come_in_one_query(
     for run in made:
         store(database, run)
     with count_statements() as statements, database.read() as transaction:
-        assert benchmark_runs.of_every_storage(transaction, scenario_id=scenario.id) == made
+        assert (
+            benchmark_runs.of_every_storage(
+                transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=scenario.id
+            )
+            == made
+        )
         assert len(statements) == 1
         period = benchmark_runs.Period(begin=noon + timedelta(days=1))
         assert (
-            benchmark_runs.of_every_storage(transaction, scenario_id=scenario.id, period=period) == made[1:]
+            benchmark_runs.of_every_storage(
+                transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=scenario.id, period=period
+            )
+            == made[1:]
         )
 
 
@@ -323,7 +372,10 @@ def test_the_runs_on_a_storage_come_with_their_scenarios_in_two_queries(
 ) -> None:
     with database.begin() as transaction:
         others = [
-            scenarios.create(transaction, id=uuid4(), at=noon, name=name, spec=spec) for name in ("b", "c")
+            scenarios.create(
+                transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=noon, name=name, spec=spec
+            )
+            for name in ("b", "c")
         ]
     made = [
         make_run(f"{index}".encode(), scenario_id=[scenario, others[0]][index % 2].id, storage_label="pfs")
@@ -333,12 +385,16 @@ def test_the_runs_on_a_storage_come_with_their_scenarios_in_two_queries(
     for run in [*made, elsewhere]:
         store(database, run)
     with count_statements() as statements, database.read() as transaction:
-        runs, measured_for = benchmark_runs.on_storage(transaction, storage_label="pfs")
+        runs, measured_for = benchmark_runs.on_storage(
+            transaction, workspace_id=DEFAULT_WORKSPACE, storage_label="pfs"
+        )
         assert len(statements) == 2
         assert runs == made
         assert sorted(each.name for each in measured_for) == ["b", "llama"]
         period = benchmark_runs.Period(end=made[1].received_at)
-        early, of_early = benchmark_runs.on_storage(transaction, storage_label="pfs", period=period)
+        early, of_early = benchmark_runs.on_storage(
+            transaction, workspace_id=DEFAULT_WORKSPACE, storage_label="pfs", period=period
+        )
         assert (early, [each.name for each in of_early]) == (made[:1], ["llama"])
 
 
@@ -348,9 +404,13 @@ def test_no_query_but_that_for_the_document_loads_it(
     run = make_run(DOCUMENT)
     store(database, run)
     with count_statements() as statements, database.read() as transaction:
-        benchmark_runs.get(transaction, id=run.id)
-        benchmark_runs.list_page(transaction, scenario_id=scenario.id, limit=10)
-        benchmark_runs.newest_label(transaction, scenario_id=scenario.id)
-        benchmark_runs.for_judgement(transaction, scenario_id=scenario.id, storage_label="pfs-a")
+        benchmark_runs.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=run.id)
+        benchmark_runs.list_page(
+            transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=scenario.id, limit=10
+        )
+        benchmark_runs.newest_label(transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=scenario.id)
+        benchmark_runs.for_judgement(
+            transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=scenario.id, storage_label="pfs-a"
+        )
     assert len(statements) == 4
     assert not [statement for statement in statements if "documents" in statement]

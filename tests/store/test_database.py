@@ -14,7 +14,8 @@ from sqlalchemy import Connection, exc, func, select, text
 from service.errors import DatabaseUnavailable
 from service.sizing.spec import ScenarioSpec
 from service.store import scenarios, tables
-from service.store.database import Database, parse_url
+from service.store.caller import DEFAULT_WORKSPACE
+from service.store.database import Database, PoolState, parse_url
 from service.store.scenarios import Scenario
 
 
@@ -24,7 +25,9 @@ def count(transaction: Connection) -> int | None:
 
 def add(transaction: Connection, spec: ScenarioSpec, at: datetime) -> Scenario:
     id = uuid4()
-    return scenarios.create(transaction, id=id, at=at, name=f"{id}", spec=spec)
+    return scenarios.create(
+        transaction, workspace_id=DEFAULT_WORKSPACE, id=id, at=at, name=f"{id}", spec=spec
+    )
 
 
 def ask(url: str) -> None:
@@ -192,10 +195,26 @@ def test_a_lock_that_another_holds_too_long_is_unavailable(
 
         def replace() -> None:
             with database.begin() as transaction:
-                scenarios.replace(transaction, id=made.id, at=noon, name="a", spec=spec, if_revision=None)
+                scenarios.replace(
+                    transaction,
+                    workspace_id=DEFAULT_WORKSPACE,
+                    id=made.id,
+                    at=noon,
+                    name="a",
+                    spec=spec,
+                    if_revision=None,
+                )
 
         with database.begin() as transaction:
-            scenarios.replace(transaction, id=made.id, at=noon, name="b", spec=spec, if_revision=None)
+            scenarios.replace(
+                transaction,
+                workspace_id=DEFAULT_WORKSPACE,
+                id=made.id,
+                at=noon,
+                name="b",
+                spec=spec,
+                if_revision=None,
+            )
             with pytest.raises(DatabaseUnavailable, match="holds what this one needs"):
                 replace()
 
@@ -282,3 +301,16 @@ def end(url: str, pid: int | None) -> None:
         parse_url(url).set(drivername="postgresql").render_as_string(False), autocommit=True
     ) as own:
         assert own.execute("SELECT pg_terminate_backend(%s, 5000)", [pid]).fetchone() == (True,)
+
+
+def test_the_state_of_the_pool_is_told_and_those_who_wait_are_counted(database_url: str) -> None:
+    with closing(Database(database_url, pool_size=1, lock_seconds=0.05)) as database:
+        assert database.pool_state() == PoolState(size=1, in_use=0, idle=0, waits=0)
+        with database.read():
+            assert database.pool_state() == PoolState(size=1, in_use=1, idle=0, waits=0)
+            with pytest.raises(DatabaseUnavailable), database.read():
+                pass
+        assert database.pool_state() == PoolState(size=1, in_use=0, idle=1, waits=1)
+        with database.begin():
+            pass
+        assert database.pool_state().waits == 1

@@ -4,17 +4,30 @@ from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from threading import Barrier
+from typing import Any
 from uuid import uuid4
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import func, inspect, select, text
+from sqlalchemy import Table, column, func, insert, inspect, select, table, text
+from sqlalchemy.exc import IntegrityError
 
 import service
 from service.errors import DatabaseUnavailable
 from service.sizing.spec import ScenarioSpec
-from service.store import benchmark_runs, migrate, scenarios, tables
+from service.store import (
+    audit,
+    benchmark_runs,
+    idempotency,
+    keys,
+    migrate,
+    scenarios,
+    stored_spec,
+    tables,
+    workspaces,
+)
+from service.store.caller import DEFAULT_WORKSPACE, AccessScope, Caller
 from service.store.database import Database
 from tests.store.conftest import MakeRun
 
@@ -61,19 +74,102 @@ def test_every_migration_can_be_undone_and_done_again(empty_database: Database) 
             assert inspect(transaction).get_table_names() == ["alembic_version"]
 
 
+def fill(database: Database, spec: ScenarioSpec, at: datetime, make_run: MakeRun) -> None:
+    """Put a row at least into every table."""
+    by = Caller(DEFAULT_WORKSPACE, "open", frozenset())
+    with database.begin() as transaction:
+        other = workspaces.create(transaction, id=uuid4(), at=at, name="other").id
+        for workspace_id, name in (
+            (DEFAULT_WORKSPACE, "a"),
+            (other, "a"),
+            (other, "b"),
+            (other, "a (other)"),
+        ):
+            made = scenarios.create(
+                transaction, workspace_id=workspace_id, id=uuid4(), at=at, name=name, spec=spec
+            )
+            run = make_run(b"IOR", scenario_id=made.id)
+            benchmark_runs.create(transaction, workspace_id=workspace_id, run=run, document=b"IOR")
+        keys.create(
+            transaction,
+            workspace_id=other,
+            id=uuid4(),
+            at=at,
+            name="k",
+            scopes=[AccessScope.READ],
+            secret=keys.Secret("0" * 64, b"salt"),
+        )
+        audit.record(
+            transaction,
+            by=by,
+            id=uuid4(),
+            at=at,
+            action=audit.AuditAction.CREATE,
+            resource=audit.AuditedResource.SCENARIO,
+            resource_id=uuid4(),
+        )
+        idempotency.claim(transaction, owner_id=other, key="k", at=at, request_sha256="0" * 64)
+    with database.read() as transaction:
+        for table in tables.metadata.tables.values():
+            assert transaction.scalar(select(func.count()).select_from(table)), table.name
+
+
 def test_a_filled_database_can_be_taken_down_and_up_again(
     empty_database: Database, spec: ScenarioSpec, noon: datetime, make_run: MakeRun
 ) -> None:
     for _ in range(2):
         migrate.upgrade(empty_database)
-        with empty_database.begin() as transaction:
-            made = scenarios.create(transaction, id=uuid4(), at=noon, name="a", spec=spec)
-            run = make_run(b"IOR", scenario_id=made.id)
-            benchmark_runs.create(transaction, run=run, document=b"IOR")
-        with empty_database.read() as transaction:
-            for table in tables.metadata.tables.values():
-                assert transaction.scalar(select(func.count()).select_from(table)) == 1
+        fill(empty_database, spec, noon, make_run)
         migrate.downgrade(empty_database)
+
+
+def test_scenarios_and_runs_survive_the_way_to_the_first_version_and_back(
+    empty_database: Database, spec: ScenarioSpec, noon: datetime, make_run: MakeRun
+) -> None:
+    migrate.upgrade(empty_database)
+    fill(empty_database, spec, noon, make_run)
+    migrate.downgrade(empty_database, revision="0001")
+    with empty_database.begin() as transaction:
+        named = set(transaction.scalars(text("SELECT name FROM scenarios")))
+        assert named == set(transaction.scalars(text("SELECT name FROM scenario_revisions")))
+        # Without workspaces a name is taken once: the default workspace keeps its own.
+        assert named > {"a", "b", "a (other)"}
+        assert len(named) == 4
+        transaction.execute(text("DELETE FROM benchmark_runs"))
+        with pytest.raises(IntegrityError), transaction.begin_nested():
+            transaction.execute(text("UPDATE scenarios SET name = 'b' WHERE name = 'a'"))
+    migrate.upgrade(empty_database)
+    with empty_database.read() as transaction:
+        page = scenarios.list_page(transaction, workspace_id=DEFAULT_WORKSPACE, limit=10)
+        assert {item.name for item in page.items} == named
+        assert page.items[0].spec == spec
+        assert [each.name for each in workspaces.list_all(transaction)] == ["default"]
+
+
+def test_what_is_stored_belongs_to_the_default_workspace_from_its_migration_on(
+    empty_database: Database, spec: ScenarioSpec, noon: datetime, make_run: MakeRun
+) -> None:
+    migrate.upgrade(empty_database, revision="0001")
+    id_ = uuid4()
+    values = {"id": id_, "name": "old", "revision": 1, "created_at": noon, "updated_at": noon}
+    with empty_database.begin() as transaction:
+        transaction.execute(insert(table("scenarios", *_columns(tables.scenarios, values))).values(values))
+        revision = {"scenario_id": id_, "revision": 1, "name": "old", "created_at": noon}
+        transaction.execute(tables.scenario_revisions.insert(), {**revision, "spec": stored_spec.dump(spec)})
+        run = make_run(b"IOR", scenario_id=id_)
+        transaction.execute(tables.benchmark_runs.insert(), benchmark_runs.as_row(run))
+        transaction.execute(tables.benchmark_documents.insert(), {"run_id": run.id, "body": b"IOR"})
+    migrate.upgrade(empty_database)
+    with empty_database.read() as transaction:
+        read = scenarios.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=id_)
+        assert (read.name, read.spec, read.created_at) == ("old", spec, noon)
+        assert benchmark_runs.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=run.id) == run
+        document = benchmark_runs.get_document(transaction, workspace_id=DEFAULT_WORKSPACE, id=run.id)
+        assert document.body == b"IOR"
+
+
+def _columns(of: Table, values: dict[str, Any]) -> list[Any]:
+    return [column(name, of.c[name].type) for name in values]
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(empty_database: Database) -> None:
@@ -133,11 +229,13 @@ def test_without_tables_the_database_is_unavailable_and_says_what_to_do(
 ) -> None:
     def create() -> None:
         with empty_database.begin() as transaction:
-            scenarios.create(transaction, id=uuid4(), at=noon, name="a", spec=spec)
+            scenarios.create(
+                transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=noon, name="a", spec=spec
+            )
 
     def get() -> None:
         with empty_database.read() as transaction:
-            scenarios.get(transaction, id=uuid4())
+            scenarios.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4())
 
     for ask in (create, get):
         with pytest.raises(DatabaseUnavailable, match="stallbudget migrate"):

@@ -9,6 +9,7 @@ from sqlalchemy import func, select, update
 from service.errors import NameTaken, NotFound, RunsExist, Stale
 from service.sizing.spec import SaveMode, ScenarioSpec
 from service.store import benchmark_runs, scenarios, tables
+from service.store.caller import DEFAULT_WORKSPACE
 from service.store.database import Database
 from service.store.scenarios import Scenario
 from tests.store.conftest import CountStatements, MakeRun
@@ -16,14 +17,14 @@ from tests.store.conftest import CountStatements, MakeRun
 
 def test_what_was_stored_comes_back_equal(database: Database, scenario: Scenario) -> None:
     with database.read() as transaction:
-        assert scenarios.get(transaction, id=scenario.id) == scenario
+        assert scenarios.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id) == scenario
 
 
 def test_a_spec_keeps_what_was_said_and_no_defaults(
     database: Database, scenario: Scenario, spec: ScenarioSpec
 ) -> None:
     with database.read() as transaction:
-        read = scenarios.get(transaction, id=scenario.id).spec
+        read = scenarios.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id).spec
     assert read == spec
     assert read.model_dump(exclude_unset=True) == spec.model_dump(exclude_unset=True)
     assert "bytes_per_parameter" not in read.model.model_fields_set
@@ -35,17 +36,21 @@ def test_numbers_survive_to_the_last_bit(database: Database, spec: ScenarioSpec,
     said["save"] = {"mode": "sync", "blocking_seconds": 1.0000000000000002}
     exact = ScenarioSpec.model_validate(said)
     with database.begin() as transaction:
-        stored = scenarios.create(transaction, id=uuid4(), at=noon, name="exact", spec=exact)
+        stored = scenarios.create(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=noon, name="exact", spec=exact
+        )
     with database.read() as transaction:
-        assert scenarios.get(transaction, id=stored.id).spec == exact
+        assert scenarios.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=stored.id).spec == exact
 
 
 @pytest.mark.parametrize("name", ["Größe ∑ 🚀", "a\tb\n'\"\\%s;--", "\ufeff‮\x01", "e\u0301 é", "x" * 200])
 def test_any_text_survives(database: Database, spec: ScenarioSpec, noon: datetime, name: str) -> None:
     with database.begin() as transaction:
-        stored = scenarios.create(transaction, id=uuid4(), at=noon, name=name, spec=spec)
+        stored = scenarios.create(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=noon, name=name, spec=spec
+        )
     with database.read() as transaction:
-        assert scenarios.get(transaction, id=stored.id).name == name
+        assert scenarios.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=stored.id).name == name
 
 
 def test_names_that_differ_in_case_or_composition_are_two_names(
@@ -53,15 +58,19 @@ def test_names_that_differ_in_case_or_composition_are_two_names(
 ) -> None:
     with database.begin() as transaction:
         for name in ("é", "e\u0301", "É", "a", "A", "a "):
-            scenarios.create(transaction, id=uuid4(), at=noon, name=name, spec=spec)
+            scenarios.create(
+                transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=noon, name=name, spec=spec
+            )
 
 
 def test_a_time_comes_back_as_the_same_moment_in_utc(database: Database, spec: ScenarioSpec) -> None:
     there = datetime(2026, 3, 29, 2, 30, 0, 1, tzinfo=timezone(timedelta(hours=5, minutes=45)))
     with database.begin() as transaction:
-        created = scenarios.create(transaction, id=uuid4(), at=there, name="kathmandu", spec=spec)
+        created = scenarios.create(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=there, name="kathmandu", spec=spec
+        )
     with database.read() as transaction:
-        read = scenarios.get(transaction, id=created.id)
+        read = scenarios.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=created.id)
     for scenario in (created, read):
         assert scenario.created_at == there
         assert scenario.created_at.utcoffset() == timedelta(0)
@@ -77,12 +86,14 @@ def test_times_sort_as_the_moments_do_whatever_their_zones(database: Database, s
     ]
     with database.begin() as transaction:
         made = [
-            scenarios.create(transaction, id=uuid4(), at=at, name=f"{index}", spec=spec)
+            scenarios.create(
+                transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=at, name=f"{index}", spec=spec
+            )
             for index, at in enumerate(moments)
         ]
     made.sort(key=lambda scenario: (scenario.created_at, scenario.id))
     with database.read() as transaction:
-        assert scenarios.list_page(transaction, limit=100).items == made
+        assert scenarios.list_page(transaction, workspace_id=DEFAULT_WORKSPACE, limit=100).items == made
 
 
 def test_a_moment_for_which_utc_has_no_date_becomes_the_nearest(
@@ -92,9 +103,19 @@ def test_a_moment_for_which_utc_has_no_date_becomes_the_nearest(
     with database.begin() as transaction:
         for name, at in (("first", datetime.min), ("last", datetime.max)):
             zone = east if name == "first" else west
-            scenarios.create(transaction, id=uuid4(), at=at.replace(tzinfo=zone), name=name, spec=spec)
+            scenarios.create(
+                transaction,
+                workspace_id=DEFAULT_WORKSPACE,
+                id=uuid4(),
+                at=at.replace(tzinfo=zone),
+                name=name,
+                spec=spec,
+            )
     with database.read() as transaction:
-        times = [item.created_at for item in scenarios.list_page(transaction, limit=2).items]
+        times = [
+            item.created_at
+            for item in scenarios.list_page(transaction, workspace_id=DEFAULT_WORKSPACE, limit=2).items
+        ]
     assert times == [datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)]
 
 
@@ -108,10 +129,17 @@ def test_a_taken_name_is_refused_and_the_transaction_goes_on(
 ) -> None:
     with database.begin() as transaction:
         with pytest.raises(NameTaken, match="llama"):
-            scenarios.create(transaction, id=uuid4(), at=noon, name="llama", spec=spec)
-        scenarios.create(transaction, id=uuid4(), at=noon, name="other", spec=spec)
+            scenarios.create(
+                transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=noon, name="llama", spec=spec
+            )
+        scenarios.create(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=noon, name="other", spec=spec
+        )
     with database.read() as transaction:
-        names = [item.name for item in scenarios.list_page(transaction, limit=10).items]
+        names = [
+            item.name
+            for item in scenarios.list_page(transaction, workspace_id=DEFAULT_WORKSPACE, limit=10).items
+        ]
     assert sorted(names) == ["llama", "other"]
 
 
@@ -120,14 +148,26 @@ def test_what_is_not_there_is_not_found(
 ) -> None:
     with database.begin() as transaction:
         for ask in (
-            lambda: scenarios.get(transaction, id=nowhere),
+            lambda: scenarios.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=nowhere),
             lambda: scenarios.replace(
-                transaction, id=nowhere, at=noon, name="a", spec=spec, if_revision=None
+                transaction,
+                workspace_id=DEFAULT_WORKSPACE,
+                id=nowhere,
+                at=noon,
+                name="a",
+                spec=spec,
+                if_revision=None,
             ),
-            lambda: scenarios.delete(transaction, id=nowhere, if_revision=None, with_runs=True),
-            lambda: scenarios.list_revisions(transaction, id=nowhere, limit=10),
-            lambda: scenarios.get_revision(transaction, id=nowhere, revision=1),
-            lambda: scenarios.require(transaction, id=nowhere),
+            lambda: scenarios.delete(
+                transaction, workspace_id=DEFAULT_WORKSPACE, id=nowhere, if_revision=None, with_runs=True
+            ),
+            lambda: scenarios.list_revisions(
+                transaction, workspace_id=DEFAULT_WORKSPACE, id=nowhere, limit=10
+            ),
+            lambda: scenarios.get_revision(
+                transaction, workspace_id=DEFAULT_WORKSPACE, id=nowhere, revision=1
+            ),
+            lambda: scenarios.require(transaction, workspace_id=DEFAULT_WORKSPACE, id=nowhere),
         ):
             with pytest.raises(NotFound, match=str(nowhere)):
                 ask()
@@ -141,13 +181,17 @@ def test_pages_hold_every_scenario_once_in_the_order_of_creation(
         # Two at each moment: the id decides between them.
         for index in range(10):
             at = noon + timedelta(microseconds=index // 2)
-            made.append(scenarios.create(transaction, id=uuid4(), at=at, name=f"{index}", spec=spec))
+            made.append(
+                scenarios.create(
+                    transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=at, name=f"{index}", spec=spec
+                )
+            )
     made.sort(key=lambda item: (item.created_at, item.id))
     read: list[Scenario] = []
     after = None
     with database.read() as transaction:
         for _ in range(4):
-            page = scenarios.list_page(transaction, limit=3, after=after)
+            page = scenarios.list_page(transaction, workspace_id=DEFAULT_WORKSPACE, limit=3, after=after)
             read += page.items
             after = page.next_after
             if after is None:
@@ -160,10 +204,14 @@ def test_a_page_that_holds_exactly_the_rest_is_the_last(
 ) -> None:
     with database.begin() as transaction:
         for name in ("a", "b"):
-            scenarios.create(transaction, id=uuid4(), at=noon, name=name, spec=spec)
+            scenarios.create(
+                transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=noon, name=name, spec=spec
+            )
     with database.read() as transaction:
-        assert scenarios.list_page(transaction, limit=2).next_after is None
-        assert scenarios.list_page(transaction, limit=1).next_after is not None
+        assert scenarios.list_page(transaction, workspace_id=DEFAULT_WORKSPACE, limit=2).next_after is None
+        assert (
+            scenarios.list_page(transaction, workspace_id=DEFAULT_WORKSPACE, limit=1).next_after is not None
+        )
 
 
 def test_a_replacement_is_the_next_revision_and_the_old_one_stays(
@@ -175,19 +223,33 @@ def test_a_replacement_is_the_next_revision_and_the_old_one_stays(
     )
     with database.begin() as transaction:
         replaced = scenarios.replace(
-            transaction, id=scenario.id, at=later, name="llama 3", spec=async_spec, if_revision=1
+            transaction,
+            workspace_id=DEFAULT_WORKSPACE,
+            id=scenario.id,
+            at=later,
+            name="llama 3",
+            spec=async_spec,
+            if_revision=1,
         )
     assert (replaced.revision, replaced.created_at, replaced.updated_at) == (2, noon, later)
     with database.read() as transaction:
-        assert scenarios.get(transaction, id=scenario.id) == replaced
-        first = scenarios.get_revision(transaction, id=scenario.id, revision=1)
-        second = scenarios.get_revision(transaction, id=scenario.id, revision=2)
+        assert scenarios.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id) == replaced
+        first = scenarios.get_revision(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id, revision=1
+        )
+        second = scenarios.get_revision(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id, revision=2
+        )
         with pytest.raises(NotFound, match="no revision 3"):
-            scenarios.get_revision(transaction, id=scenario.id, revision=3)
-        assert scenarios.list_revisions(transaction, id=scenario.id, limit=9).items == [first, second]
-        page = scenarios.list_revisions(transaction, id=scenario.id, limit=1)
+            scenarios.get_revision(transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id, revision=3)
+        assert scenarios.list_revisions(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id, limit=9
+        ).items == [first, second]
+        page = scenarios.list_revisions(transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id, limit=1)
         assert (page.items, page.next_after) == ([first], 1)
-        page = scenarios.list_revisions(transaction, id=scenario.id, limit=1, after=1)
+        page = scenarios.list_revisions(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id, limit=1, after=1
+        )
         assert (page.items, page.next_after) == ([second], None)
     assert (first.name, first.spec, first.created_at) == ("llama", spec, noon)
     assert (second.name, second.spec, second.created_at) == ("llama 3", async_spec, later)
@@ -197,11 +259,21 @@ def test_a_replacement_of_what_is_no_longer_so_is_stale(
     database: Database, scenario: Scenario, spec: ScenarioSpec, noon: datetime
 ) -> None:
     with database.begin() as transaction, pytest.raises(Stale, match="at revision 1, no longer at 7"):
-        scenarios.replace(transaction, id=scenario.id, at=noon, name="a", spec=spec, if_revision=7)
+        scenarios.replace(
+            transaction,
+            workspace_id=DEFAULT_WORKSPACE,
+            id=scenario.id,
+            at=noon,
+            name="a",
+            spec=spec,
+            if_revision=7,
+        )
     with database.begin() as transaction, pytest.raises(Stale):
-        scenarios.delete(transaction, id=scenario.id, if_revision=2, with_runs=True)
+        scenarios.delete(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id, if_revision=2, with_runs=True
+        )
     with database.read() as transaction:
-        assert scenarios.get(transaction, id=scenario.id) == scenario
+        assert scenarios.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id) == scenario
 
 
 def test_without_a_revision_any_is_replaced(
@@ -210,7 +282,13 @@ def test_without_a_revision_any_is_replaced(
     with database.begin() as transaction:
         for revision in (2, 3):
             replaced = scenarios.replace(
-                transaction, id=scenario.id, at=noon, name="llama", spec=spec, if_revision=None
+                transaction,
+                workspace_id=DEFAULT_WORKSPACE,
+                id=scenario.id,
+                at=noon,
+                name="llama",
+                spec=spec,
+                if_revision=None,
             )
             assert replaced.revision == revision
 
@@ -219,11 +297,21 @@ def test_a_replacement_cannot_take_a_name_either(
     database: Database, scenario: Scenario, spec: ScenarioSpec, noon: datetime
 ) -> None:
     with database.begin() as transaction:
-        other = scenarios.create(transaction, id=uuid4(), at=noon, name="other", spec=spec)
+        other = scenarios.create(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=noon, name="other", spec=spec
+        )
     with pytest.raises(NameTaken, match="llama"), database.begin() as transaction:
-        scenarios.replace(transaction, id=other.id, at=noon, name="llama", spec=spec, if_revision=1)
+        scenarios.replace(
+            transaction,
+            workspace_id=DEFAULT_WORKSPACE,
+            id=other.id,
+            at=noon,
+            name="llama",
+            spec=spec,
+            if_revision=1,
+        )
     with database.read() as transaction:
-        assert scenarios.get(transaction, id=other.id) == other
+        assert scenarios.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=other.id) == other
 
 
 def test_of_replacements_of_the_same_revision_one_wins(
@@ -236,7 +324,13 @@ def test_of_replacements_of_the_same_revision_one_wins(
         try:
             with database.begin() as transaction:
                 scenarios.replace(
-                    transaction, id=scenario.id, at=noon, name=f"{index}", spec=spec, if_revision=1
+                    transaction,
+                    workspace_id=DEFAULT_WORKSPACE,
+                    id=scenario.id,
+                    at=noon,
+                    name=f"{index}",
+                    spec=spec,
+                    if_revision=1,
                 )
         except Stale:
             return False
@@ -246,7 +340,7 @@ def test_of_replacements_of_the_same_revision_one_wins(
         won = list(pool.map(replace, range(8)))
     assert sum(won) == 1
     with database.read() as transaction:
-        now = scenarios.get(transaction, id=scenario.id)
+        now = scenarios.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id)
     assert (now.revision, now.name) == (2, f"{won.index(True)}")
 
 
@@ -259,7 +353,9 @@ def test_of_scenarios_created_at_once_under_one_name_one_is_stored(
         together.wait()
         try:
             with database.begin() as transaction:
-                scenarios.create(transaction, id=uuid4(), at=noon, name="same", spec=spec)
+                scenarios.create(
+                    transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=noon, name="same", spec=spec
+                )
         except NameTaken:
             return False
         return True
@@ -267,29 +363,40 @@ def test_of_scenarios_created_at_once_under_one_name_one_is_stored(
     with ThreadPoolExecutor(8) as pool:
         assert sum(pool.map(create, range(8))) == 1
     with database.read() as transaction:
-        assert len(scenarios.list_page(transaction, limit=10).items) == 1
+        assert len(scenarios.list_page(transaction, workspace_id=DEFAULT_WORKSPACE, limit=10).items) == 1
 
 
 def test_a_deleted_scenario_is_gone_with_its_revisions_and_its_name_is_free(
     database: Database, scenario: Scenario, spec: ScenarioSpec, noon: datetime
 ) -> None:
     with database.begin() as transaction:
-        scenarios.delete(transaction, id=scenario.id, if_revision=1, with_runs=False)
+        scenarios.delete(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id, if_revision=1, with_runs=False
+        )
         assert transaction.scalar(select(func.count()).select_from(tables.scenario_revisions)) == 0
-        scenarios.create(transaction, id=uuid4(), at=noon, name="llama", spec=spec)
+        scenarios.create(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=noon, name="llama", spec=spec
+        )
 
 
 def test_a_scenario_with_runs_is_deleted_only_when_told_so(
     database: Database, scenario: Scenario, make_run: MakeRun
 ) -> None:
     with database.begin() as transaction:
-        benchmark_runs.create(transaction, run=make_run(), document=b"IOR-4.0.0")
+        benchmark_runs.create(
+            transaction, workspace_id=DEFAULT_WORKSPACE, run=make_run(), document=b"IOR-4.0.0"
+        )
     with database.begin() as transaction, pytest.raises(RunsExist):
-        scenarios.delete(transaction, id=scenario.id, if_revision=None, with_runs=False)
+        scenarios.delete(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id, if_revision=None, with_runs=False
+        )
     with database.begin() as transaction:
-        scenarios.delete(transaction, id=scenario.id, if_revision=None, with_runs=True)
-        for table in tables.metadata.tables.values():
-            assert transaction.scalar(select(func.count()).select_from(table)) == 0
+        scenarios.delete(
+            transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id, if_revision=None, with_runs=True
+        )
+        for name, table in tables.metadata.tables.items():
+            rows = transaction.scalar(select(func.count()).select_from(table))
+            assert rows == (1 if name == "workspaces" else 0), name
 
 
 def test_a_spec_that_this_version_would_refuse_is_shown_as_it_was_said(
@@ -303,8 +410,8 @@ def test_a_spec_that_this_version_would_refuse_is_shown_as_it_was_said(
     with database.begin() as transaction:
         transaction.execute(update(tables.scenario_revisions).values(spec=said))
     with database.read() as transaction:
-        spec = scenarios.get(transaction, id=scenario.id).spec
-        assert scenarios.list_page(transaction, limit=1).items[0].spec == spec
+        spec = scenarios.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=scenario.id).spec
+        assert scenarios.list_page(transaction, workspace_id=DEFAULT_WORKSPACE, limit=1).items[0].spec == spec
     assert spec.model_dump(mode="json", exclude_unset=True) == {
         "model": {"preset": "a model that was"},
         "cluster": {"gpus": 99_999_999},
@@ -324,7 +431,9 @@ def test_a_list_is_one_query_whatever_its_length(
 ) -> None:
     with database.begin() as transaction:
         for index in range(20):
-            scenarios.create(transaction, id=uuid4(), at=noon, name=f"{index}", spec=spec)
+            scenarios.create(
+                transaction, workspace_id=DEFAULT_WORKSPACE, id=uuid4(), at=noon, name=f"{index}", spec=spec
+            )
     with count_statements() as statements, database.read() as transaction:
-        assert len(scenarios.list_page(transaction, limit=50).items) == 20
+        assert len(scenarios.list_page(transaction, workspace_id=DEFAULT_WORKSPACE, limit=50).items) == 20
     assert len(statements) == 1

@@ -108,6 +108,13 @@ class SolutionQuestion(Incoming):
                 "A restart limit can be asked of read_gb_per_second alone, since the load is what storage changes of "
                 f"a restart; of {self.unknown} ask goodput_fraction or waste_usd_per_year.",
             )
+        if self.spec.tiers is not None:
+            yield Fault(
+                "/spec/tiers",
+                "contradiction",
+                "A goal is held against the goodput of shared storage alone: leave tiers out, and size the answer with "
+                "them.",
+            )
         if self.unknown is SolutionUnknown.GPUS and self.spec.cluster.parallelism is not None:
             yield Fault(
                 "/spec/cluster/parallelism",
