@@ -163,7 +163,10 @@ class _Search:
             stated = 0.0
             if unknowns.stall_follows_interval(self.asked):
                 stall, share = 0.0, block.blocking.overhead_fraction
+        staged = self.asked.spec.save.staging_budget_bytes_per_node is not None
         low = max(self.ends.best, math.nextafter(max(stall, stated), math.inf))
+        if staged:
+            low = self._least_interval()
         low_margin = self._margin(low)
         place = min(max(block.interval.exact_seconds, low), self.ends.cheapest)
         if low_margin >= 0.0:
@@ -171,7 +174,8 @@ class _Search:
         elif self._margin(place) < 0.0:
             # No optimum trains longer between saves than the mean time between failures.
             most = (stall + longest.sizing.failures.mtbf_seconds) / (1.0 - share)
-            high = min(max(most, 2.0 * low), self.ends.cheapest)
+            # Through a staging budget a stall may grow with the interval, and that of the longest says nothing.
+            high = self.ends.cheapest if staged else min(max(most, 2.0 * low), self.ends.cheapest)
             place = inverse.peak(low=low, high=high, margin=self._margin, tolerance=1e-5)
         start = self._at(place)
         if not start.meets:
@@ -183,6 +187,19 @@ class _Search:
             return Found(longest, at_limit=True, least=least)
         narrowed = self._narrowed(miss=longest.value, miss_margin=longest.margin, meet=start)
         return Found(narrowed, least=least)
+
+    def _least_interval(self) -> float:
+        """Return the shortest interval that leaves time to train; the longest does."""
+        low, high = math.log(self.ends.best), math.log(self.ends.cheapest)
+        if math.isfinite(self._margin(self.ends.best)):
+            return self.ends.best
+        while high - low > TOLERANCE:
+            middle = (low + high) / 2.0
+            if math.isfinite(self._margin(math.exp(middle))):
+                high = middle
+            else:
+                low = middle
+        return math.exp(high)
 
     def gpus(self) -> Found | Missed:
         """Find the largest cluster, from above: one with too few nodes for their bandwidth may miss the goal too."""
