@@ -19,6 +19,8 @@ from service.sizing.unknowns import Asked, Closed, Reached
 
 TOLERANCE = 1e-10
 """Relative width to which a bracket is narrowed."""
+_COARSE_STEPS = 64
+"""How many values a range is looked at in where its end has no sizing."""
 _ROUNDINGS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
 """How far a closed form may lie on the wrong side of its goal, by rounding alone."""
 
@@ -119,7 +121,7 @@ class _Search:
 
     def monotone(self) -> Found | Missed:
         """Find the cheapest value where the goal is met the better the further the unknown goes."""
-        best = self._at(self.ends.best)
+        best = self._best_end()
         if not best.meets:
             return self._beyond(best)
         cheapest = self._margin(self.ends.cheapest)
@@ -136,6 +138,25 @@ class _Search:
                 return Found(best)
             best = least
         return Found(self._narrowed(miss=self.ends.cheapest, miss_margin=cheapest, meet=best))
+
+    def _best_end(self) -> Trial:
+        """Return the end of the range where the goal is nearest; where that has no sizing, the best that has one.
+
+        Through a staging budget a shorter stall or lag may bring saves so close together that none of them fits.
+        """
+        try:
+            return self._at(self.ends.best)
+        except Unsatisfiable:
+            best, cheapest = (
+                max(end, unknowns.LEAST_SECONDS) for end in (self.ends.best, self.ends.cheapest)
+            )
+            steps = [
+                best * (cheapest / best) ** (step / _COARSE_STEPS) for step in range(1, _COARSE_STEPS + 1)
+            ]
+            value = max(steps, key=self._margin)
+            if math.isinf(self._margin(value)):
+                raise
+            return self._at(value)
 
     def _beyond(self, end: Trial) -> Found | Missed:
         """Find what the best end misses: a stall so short that its interval lets async saves wait for each other."""
