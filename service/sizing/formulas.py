@@ -1056,7 +1056,7 @@ REGISTER = {
         ),
         Formula(
             "end_of_range",
-            "the end of what the field takes, at which the sizing gives the second",
+            "the end of what the field takes, or keeps to the stall allowed, at which the sizing gives the second",
             "The bounds of a spec's fields",
             solved,
         ),

@@ -325,8 +325,8 @@ class Write(Outgoing):
     """The bandwidth that saves need."""
 
     required_gb_per_second: float
-    """Sync: bytes over the stall; async: the persist bandwidth, headroom included, or more where a save through a staging
-    budget would stop training for longer than is allowed. [10^9 B/s]"""
+    """Sync: bytes over the stall; async: the persist bandwidth, headroom included, or more where a save through a
+    staging budget would else stop training for longer than is allowed. [10^9 B/s]"""
     minimum_gb_per_second: float
     """Sync: the same; async: what fits exactly one save into an interval. [10^9 B/s]"""
     strict_minimum_gb_per_second: float | Absent = None

@@ -462,7 +462,12 @@ def _body(block: str, field: str, value: object) -> Body:
         ("model", "parameters"): {},
         ("model", ""): {"parameters": 1},
         ("restart", "seconds"): {},
-        ("restart", "reschedule_without"): {**PARTS, "load_seconds": 5, "spares_exhausted_fraction": 0.1},
+        ("restart", "reschedule_without"): {
+            **PARTS,
+            "reschedule_seconds": 0,
+            "load_seconds": 5,
+            "spares_exhausted_fraction": 0.1,
+        },
         ("restart", "spares_ex"): SPARES,
         ("restart", "spare_nodes"): {**SPARES, "spare_nodes": 2, "repair_hours": 48},
         ("restart", "repair"): {**SPARES, "spare_nodes": 2},
