@@ -322,3 +322,32 @@ def test_buffers_that_do_not_fit_the_budget_are_refused() -> None:
     (fault,) = caught.value.faults
     assert (fault.pointer, fault.code) == ("#/save/staging_budget_bytes_per_node", "too_small")
     assert _one_node(10, 20, staging_buffers=2).blocking.seconds == 13
+
+
+@settings(derandomize=True, deadline=None, max_examples=100)
+@given(
+    rule=st.sampled_from([{"rule": "exact"}, {"rule": "young"}, {"rule": "fixed", "seconds": 1800}]),
+    stall=st.sampled_from(STALLS),
+    fits=st.floats(0.001, 1.5),
+    copy=st.none() | logarithmic(0.1, 500),
+    overlaps=st.booleans(),
+    lag=st.none() | logarithmic(1, 1000),
+)
+def test_storage_at_the_required_bandwidth_keeps_to_the_stall_or_no_bandwidth_is_said_to(
+    rule: Body, stall: Body, fits: float, copy: float | None, overlaps: bool, lag: float | None
+) -> None:
+    save = _saves(stall, fits, copy, overlaps=overlaps, lag=lag)
+    try:
+        asked = sized(save=save, interval=rule)
+    except Unsatisfiable:
+        return
+    if asked.blocking.budget_seconds is not None:
+        assert "No write bandwidth keeps a save within what is allowed" in _stalls(asked)[0]
+        return
+    storage = {"write_gb_per_second": asked.write.required_gb_per_second}
+    on_it = sized(save=save, interval=rule, storage=storage)
+    assert on_it.delivered is not None
+    assert on_it.delivered.blocking is not None
+    assert on_it.delivered.blocking.seconds == pytest.approx(asked.blocking.seconds, rel=1e-9)
+    assert on_it.delivered.interval is not None
+    assert on_it.delivered.interval.seconds == pytest.approx(asked.interval.seconds, rel=1e-9)
