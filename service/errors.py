@@ -7,6 +7,7 @@ may import this module; it imports none of them.
     ├── Unsatisfiable         a spec that was read well and has no answer; names each field
     ├── UnreadableDocument    an upload that is no usable result; names the line or the pointer
     ├── NotFound              no such scenario, revision, run, …
+    ├── DocumentRemoved       a run whose original is no longer kept
     ├── NameTaken             another scenario, or another workspace, has the name
     ├── Stale                 the resource changed since the caller read it
     ├── RunsExist             a scenario that still has runs was to be deleted
@@ -15,6 +16,8 @@ may import this module; it imports none of them.
     ├── KeyReused             an Idempotency-Key came with another request before
     ├── StillRunning          the request with the same Idempotency-Key is not done yet
     ├── RateLimited           a caller asks more often than it may
+    ├── UnusableArchive       a file that was to be imported is none, is damaged, or clashes
+    ├── ShuttingDown          the process ends, and asks for no more work
     └── DatabaseUnavailable   the database does not answer, or is not at the migrations' head
 """
 
@@ -93,6 +96,10 @@ class NotFound(StallbudgetError):
     """There is no such thing. The message says what was looked for."""
 
 
+class DocumentRemoved(StallbudgetError):
+    """The run is there, and its original document was removed for its age."""
+
+
 class NameTaken(StallbudgetError):
     """Another scenario of the workspace, or another workspace, has this name."""
 
@@ -132,6 +139,14 @@ class RateLimited(StallbudgetError):
     def __init__(self, detail: str, *, retry_after_seconds: int) -> None:
         super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
+
+
+class UnusableArchive(StallbudgetError):
+    """A file cannot be imported. The message says which line is wrong, or what it clashes with."""
+
+
+class ShuttingDown(StallbudgetError):
+    """The process ends: what it works on it finishes, and new work belongs elsewhere."""
 
 
 class DatabaseUnavailable(StallbudgetError):

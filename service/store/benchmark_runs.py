@@ -11,12 +11,13 @@ from pydantic import BaseModel, create_model
 from sqlalchemy import ColumnElement, Connection, Row, func, select, tuple_
 from sqlalchemy.exc import IntegrityError
 
-from service.errors import DatabaseUnavailable, NotFound, RunIdTaken, UnreadableDocument
+from service.errors import DatabaseUnavailable, DocumentRemoved, NotFound, RunIdTaken, UnreadableDocument
 from service.parsers.run import BenchmarkRun
-from service.store import idempotency, scenarios
+from service.store import documents, idempotency, scenarios
 from service.store.database import insert_unless_present
+from service.store.documents import PackedDocument
 from service.store.page import Page, Position
-from service.store.tables import benchmark_documents, benchmark_runs, in_utc
+from service.store.tables import benchmark_documents, benchmark_runs, document_bodies, in_utc
 from service.store.tables import scenarios as scenarios_table
 
 RECORD_FIELDS = {"measurements", "operations", "summary", "doubts", "ran_at_zone_assumed"}
@@ -39,7 +40,7 @@ class Document:
 
 
 def create(
-    transaction: Connection, *, workspace_id: UUID, run: BenchmarkRun, document: bytes
+    transaction: Connection, *, workspace_id: UUID, run: BenchmarkRun, document: PackedDocument
 ) -> tuple[BenchmarkRun, bool]:
     """Store a run with its document, and return it and True.
 
@@ -62,7 +63,7 @@ def create(
                 f"There is no scenario {run.scenario_id} that has had a revision {run.scenario_revision}."
             ) from error
         if is_new:
-            transaction.execute(benchmark_documents.insert(), {"run_id": run.id, "body": document})
+            documents.attach(transaction, workspace_id=workspace_id, run_id=run.id, document=document)
             return _in_utc(run), True
         first = find(transaction, workspace_id=workspace_id, scenario_id=run.scenario_id, sha256=run.sha256)
         if first is not None:
@@ -95,15 +96,30 @@ def find(
 
 
 def get_document(transaction: Connection, *, workspace_id: UUID, id: UUID) -> Document:
-    """Return the original bytes of a run; raise NotFound."""
+    """Return the original bytes of a run.
+
+    Raises:
+        NotFound: There is no such run.
+        DocumentRemoved: The run is there without it.
+    """
     row = transaction.execute(
-        select(benchmark_documents.c.body, benchmark_runs.c.sha256, benchmark_runs.c.format)
+        select(document_bodies.c.body, benchmark_runs.c.sha256, benchmark_runs.c.format)
+        .select_from(benchmark_documents)
         .join(benchmark_runs, benchmark_runs.c.id == benchmark_documents.c.run_id)
+        .join(
+            document_bodies,
+            (document_bodies.c.workspace_id == benchmark_documents.c.workspace_id)
+            & (document_bodies.c.sha256 == benchmark_documents.c.body_sha256),
+        )
         .where(benchmark_documents.c.run_id == id, _of(workspace_id))
     ).one_or_none()
     if row is None:
-        raise NotFound(_missing(id))
-    return Document(body=row.body, sha256=row.sha256, format=row.format)
+        run = get(transaction, workspace_id=workspace_id, id=id)
+        raise DocumentRemoved(
+            f"The document of the benchmark run {id} was removed at {run.document_removed_at:%Y-%m-%dT%H:%M:%SZ}; "
+            "what was read from it is kept."
+        )
+    return Document(body=documents.unpack(row.body), sha256=row.sha256, format=row.format)
 
 
 def list_page(
@@ -143,9 +159,17 @@ def list_page(
 
 def delete(transaction: Connection, *, workspace_id: UUID, id: UUID) -> None:
     """Delete a run and its document; raise NotFound."""
+    held = list(
+        transaction.scalars(
+            select(benchmark_documents.c.body_sha256).where(
+                benchmark_documents.c.run_id == id, benchmark_documents.c.workspace_id == workspace_id
+            )
+        )
+    )
     gone = transaction.execute(benchmark_runs.delete().where(benchmark_runs.c.id == id, _of(workspace_id)))
     if gone.rowcount == 0:
         raise NotFound(_missing(id))
+    documents.release(transaction, workspace_id=workspace_id, sha256s=held)
     idempotency.forget(transaction, [id])
 
 
