@@ -16,7 +16,6 @@ may import this module; it imports none of them.
     ├── KeyReused             an Idempotency-Key came with another request before
     ├── StillRunning          the request with the same Idempotency-Key is not done yet
     ├── RateLimited           a caller asks more often than it may
-    ├── UnusableArchive       a file that was to be imported is none, is damaged, or clashes
     ├── ShuttingDown          the process ends, and asks for no more work
     └── DatabaseUnavailable   the database does not answer, or is not at the migrations' head
 """
@@ -139,10 +138,6 @@ class RateLimited(StallbudgetError):
     def __init__(self, detail: str, *, retry_after_seconds: int) -> None:
         super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
-
-
-class UnusableArchive(StallbudgetError):
-    """A file cannot be imported. The message says which line is wrong, or what it clashes with."""
 
 
 class ShuttingDown(StallbudgetError):

@@ -92,10 +92,16 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         file = shutil.copy(request.getfixturevalue("migrated_sqlite"), tmp_path / "stallbudget.db")
         return f"sqlite:///{file}"
-    url: str = request.getfixturevalue("migrated_postgres")
-    _administer(url, "TRUNCATE " + ", ".join(tables.metadata.tables.keys() - {"workspaces"}))
-    _administer(url, "DELETE FROM workspaces WHERE name <> 'default'")
-    return url
+    return emptied(request.getfixturevalue("migrated_postgres"))
+
+
+@pytest.fixture
+def other_database_url(database_url: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the URL of a second such database, of the other kind."""
+    if database_url.startswith("sqlite"):
+        return emptied(request.getfixturevalue("migrated_postgres"))
+    file = shutil.copy(request.getfixturevalue("migrated_sqlite"), tmp_path / "other.db")
+    return f"sqlite:///{file}"
 
 
 @pytest.fixture(params=BOTH)
@@ -120,6 +126,13 @@ def empty_database(empty_database_url: str) -> Iterator[Database]:
     """Give an open database in which nothing was made yet."""
     with closing(Database(empty_database_url)) as opened:
         yield opened
+
+
+def emptied(url: str) -> str:
+    """Take every row but the default workspace out of a Postgres database with our tables, and return its URL."""
+    _administer(url, "TRUNCATE " + ", ".join(tables.metadata.tables.keys() - {"workspaces"}))
+    _administer(url, "DELETE FROM workspaces WHERE name <> 'default'")
+    return url
 
 
 @contextmanager

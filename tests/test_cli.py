@@ -357,7 +357,7 @@ def test_beyond_the_loopback_it_does_not_start_without_a_key(
     def serve(*_: object, **__: object) -> None:
         raise Served
 
-    monkeypatch.setattr("uvicorn.run", serve)
+    monkeypatch.setattr("uvicorn.Server.run", serve)
     for name, value in settings.items():
         monkeypatch.setenv(PREFIX + name, value)
     if has_key:

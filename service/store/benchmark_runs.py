@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, ValidationError, create_model
 from sqlalchemy import ColumnElement, Connection, Row, func, select, tuple_
 from sqlalchemy.exc import IntegrityError
 
@@ -19,6 +19,7 @@ from service.store.documents import PackedDocument
 from service.store.page import Page, Position
 from service.store.tables import benchmark_documents, benchmark_runs, document_bodies, in_utc
 from service.store.tables import scenarios as scenarios_table
+from service.strict_json import JsonFault, loads
 
 RECORD_FIELDS = {"measurements", "operations", "summary", "doubts", "ran_at_zone_assumed"}
 """What of a run is kept as JSON; each other field has a column."""
@@ -361,10 +362,33 @@ _Kept: type[BaseModel] = create_model(
 """What of a run is kept as JSON, to be read without a detour by dictionaries: a judgement reads thousands."""
 
 
+def check_record(*, conditions: str, record: str) -> None:
+    """Raise ValueError unless what an archive says of a run could be read back as it is."""
+    try:
+        parts = loads(conditions), loads(record)
+        if not isinstance(parts[0], list) or not isinstance(parts[1], dict) or not record.startswith("{"):
+            raise ValueError("it is no object")
+        together = _together(conditions, record)
+        loads(together)
+    except JsonFault as fault:
+        raise ValueError(fault.detail) from None
+    try:
+        kept: Any = _Kept.model_validate_json(together)
+    except ValidationError as error:
+        raise ValueError(error.errors(include_url=False, include_input=False)[0]["msg"]) from None
+    places = len(kept.operations or kept.measurements or ())
+    if any(doubt.measurement is not None and not 0 <= doubt.measurement < places for doubt in kept.doubts):
+        raise ValueError("a doubt is about a measurement that is not there")
+
+
+def _together(conditions: str, record: str) -> str:
+    return f'{{"conditions":{conditions},{record[1:]}'
+
+
 def _run(row: Row[Any]) -> BenchmarkRun:
     values = dict(row._mapping)
     record, conditions = values.pop("record"), values.pop("conditions")
-    kept = _Kept.model_validate_json(f'{{"conditions":{conditions},{record[1:]}')
+    kept = _Kept.model_validate_json(_together(conditions, record))
     # Constructed: the columns have their types already, and the rest was read just now.
     return BenchmarkRun.model_construct(**values, **dict(kept))
 

@@ -29,7 +29,7 @@ else:
 
 LEVEL = 3
 """How hard zstd tries: some hundreds of megabytes a second, and text a tenth of its size."""
-_AT_ONCE = 500
+AT_ONCE = 500
 """Values that one statement names; SQLite and Postgres take more."""
 
 
@@ -121,8 +121,8 @@ def attach(transaction: Connection, *, workspace_id: UUID, run_id: UUID, documen
 def release(transaction: Connection, *, workspace_id: UUID, sha256s: Sequence[str]) -> None:
     """Delete those of the bodies that no run has any more."""
     distinct = sorted(set(sha256s))
-    for at in range(0, len(distinct), _AT_ONCE):
-        chosen = (_is(workspace_id), document_bodies.c.sha256.in_(distinct[at : at + _AT_ONCE]))
+    for at in range(0, len(distinct), AT_ONCE):
+        chosen = (_is(workspace_id), document_bodies.c.sha256.in_(distinct[at : at + AT_ONCE]))
         # Held first, in one order: the deletion then sees every run that came to one of them meanwhile.
         transaction.execute(
             select(document_bodies.c.sha256)
@@ -130,7 +130,7 @@ def release(transaction: Connection, *, workspace_id: UUID, sha256s: Sequence[st
             .order_by(document_bodies.c.sha256)
             .with_for_update()
         ).all()
-        transaction.execute(document_bodies.delete().where(*chosen, ~_is_referred_to()))
+        transaction.execute(document_bodies.delete().where(*chosen, ~is_referred_to()))
 
 
 def remove_older(
@@ -140,9 +140,8 @@ def remove_older(
     new_id: Callable[[], UUID],
     at: datetime,
     received_before: datetime,
-    limit: int,
 ) -> int:
-    """Remove the documents of a workspace's oldest runs, which stay; return how many.
+    """Remove the documents of a workspace's oldest runs, which stay; return how many: `AT_ONCE` at most.
 
     Args:
         transaction: What it happens in.
@@ -150,7 +149,6 @@ def remove_older(
         new_id: Makes the id of an audit event.
         at: The present time.
         received_before: Only of runs that came before.
-        limit: How many at most.
     """
     own = select(scenarios_table.c.id).where(scenarios_table.c.workspace_id == by.workspace_id)
     rows = transaction.execute(
@@ -158,7 +156,7 @@ def remove_older(
         .join(benchmark_documents, benchmark_documents.c.run_id == benchmark_runs.c.id)
         .where(benchmark_runs.c.scenario_id.in_(own), benchmark_runs.c.received_at < in_utc(received_before))
         .order_by(benchmark_runs.c.received_at, benchmark_runs.c.id)
-        .limit(min(limit, _AT_ONCE))
+        .limit(AT_ONCE)
         .with_for_update(of=benchmark_runs)
     ).all()
     ids = [row.id for row in rows]
@@ -225,7 +223,8 @@ def _is(workspace_id: UUID) -> ColumnElement[bool]:
     return document_bodies.c.workspace_id == workspace_id
 
 
-def _is_referred_to() -> ColumnElement[bool]:
+def is_referred_to() -> ColumnElement[bool]:
+    """Return whether a run has the body, for a query on the bodies."""
     return exists(
         select(benchmark_documents.c.run_id).where(
             benchmark_documents.c.workspace_id == document_bodies.c.workspace_id,
