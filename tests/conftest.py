@@ -52,6 +52,13 @@ def postgres_server() -> Iterator[str]:
     if given:
         yield given
         return
+    with own_postgres() as url:
+        yield url
+
+
+@contextmanager
+def own_postgres() -> Iterator[str]:
+    """Give the URL of the Postgres server that comes as a package, as long as it runs."""
     with warnings.catch_warnings():
         # It warns about a missing XDG_RUNTIME_DIR when imported.
         warnings.simplefilter("ignore")

@@ -5,13 +5,10 @@ Nothing here sleeps: each step waits for what the process says or does.
 
 import json
 import os
-import queue
-import re
 import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from uuid import UUID
@@ -23,67 +20,9 @@ from service.store import benchmark_runs
 from service.store.caller import DEFAULT_WORKSPACE
 from service.store.database import Database
 from tests.api.asking import IOR_JSON, SYNC
+from tests.served import SECONDS, Served, served
 
-SECONDS = 60.0
-"""How long a test waits for what must happen."""
 TRIES = 100_000
-
-
-class Served:
-    """A server process, and what it says."""
-
-    def __init__(self, process: "subprocess.Popen[str]") -> None:
-        self.process = process
-        self._lines: queue.Queue[str] = queue.Queue()
-        self._reader = threading.Thread(target=self._listen)
-        self._reader.start()
-        self.port = 0
-        self.url = ""
-
-    def starts(self) -> None:
-        """Wait until it answers."""
-        self.port = int(self.until(r"running on http://127\.0\.0\.1:(\d+)")[1])
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def _listen(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            self._lines.put(line)
-
-    def until(self, pattern: str) -> "re.Match[str]":
-        """Wait until it says something."""
-        while True:
-            found = re.search(pattern, self._lines.get(timeout=SECONDS))
-            if found:
-                return found
-
-    def is_told_to_end(self) -> None:
-        """Send it what `docker stop` sends."""
-        self.process.send_signal(signal.SIGTERM)
-
-    def ends(self) -> int:
-        """Wait for its end, and return how it ended."""
-        status = self.process.wait(SECONDS)
-        self._reader.join(SECONDS)
-        return status
-
-
-@contextmanager
-def served(database_url: str, **settings: object) -> Iterator[Served]:
-    """Give a server process that answers."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("STALLBUDGET_")}
-    environment |= {"STALLBUDGET_DATABASE_URL": database_url, "STALLBUDGET_PORT": "0"}
-    environment |= {f"STALLBUDGET_{name.upper()}": str(value) for name, value in settings.items()}
-    with subprocess.Popen(
-        [sys.executable, "-m", "service.cli", "serve"], env=environment, stderr=subprocess.PIPE, text=True
-    ) as process:
-        server = Served(process)
-        try:
-            server.starts()
-            yield server
-        finally:
-            process.kill()
-            server.ends()
 
 
 @contextmanager
@@ -126,6 +65,8 @@ def refuses_connections(server: Served) -> bool:
             socket.create_connection(("127.0.0.1", server.port), timeout=SECONDS).close()
         except ConnectionRefusedError:
             return True
+        except ConnectionResetError:
+            continue  # it was in the queue when that was closed
     return False
 
 
