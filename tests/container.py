@@ -1,7 +1,7 @@
 """Replays the image and the compose file without Docker.
 
-Every RUN line of the Dockerfile in a clean folder; then, as a user who may write to nothing of it, what the compose file
-runs: the migrations, two services over one Postgres, the image's health check, the documented first key. And the image
+Every RUN line of the Dockerfile in a clean folder; then, as a user who may write to nothing of it, what the compose
+file runs: the migrations, two services over one Postgres, the image's health check, the documented first key. And the image
 by itself, on SQLite.
 
 `make container` runs it. It installs from the package registry, so it is no part of `make test`.
@@ -79,7 +79,9 @@ def services_of(compose: str) -> dict[str, Any]:
 
 def first_key_command(page: str) -> list[str]:
     """Return what the page has the service run to make the first key."""
-    (found,) = re.findall(r"^docker compose run --rm service (stallbudget key create .*)$", page, re.MULTILINE)
+    (found,) = re.findall(
+        r"^docker compose run --rm service (stallbudget key create .*)$", page, re.MULTILINE
+    )
     return shlex.split(found)
 
 
@@ -96,6 +98,7 @@ class Image:
         self.data = top / "data"
         self.scratch = top / "scratch"
         self.scratch.mkdir()
+        self.said = (top / "said").open("wb")
         self._environment = {"HOME": "/nonexistent", "TMPDIR": str(self.scratch)}
         for line in of_last_stage(dockerfile, "ENV"):
             for pair in shlex.split(line):
@@ -110,7 +113,7 @@ class Image:
                 place.chmod(place.stat().st_mode & ~0o222)
 
     def start(self, command: list[str], **environment: str) -> "subprocess.Popen[str]":
-        """Start a command of the image."""
+        """Start a command of the image. What it says goes to `said`."""
         as_user: dict[str, Any] = (
             {"user": USER, "group": USER, "extra_groups": []} if os.geteuid() == 0 else {}
         )
@@ -119,6 +122,7 @@ class Image:
             cwd="/",
             env=self._environment | environment,
             stdout=subprocess.PIPE,
+            stderr=self.said,
             text=True,
             **as_user,
         )
@@ -147,9 +151,15 @@ def main() -> None:
         build(top, dockerfile)
         image = Image(top, dockerfile)
         before = image.files()
-        serve_alone(image, dockerfile)
-        with own_postgres() as url, reachable_by_tcp(url) as port:
-            serve_as_composed(image, dockerfile, url, port)
+        try:
+            serve_alone(image, dockerfile)
+            with own_postgres() as url, reachable_by_tcp(url) as port:
+                serve_as_composed(image, dockerfile, url, port)
+        except AssertionError:
+            print((top / "said").read_text("utf-8"))
+            raise
+        finally:
+            image.said.close()
         assert image.files() == before, "an installed file was written to"
         assert not list(image.scratch.iterdir()), "something was left in the temporary folder"
     print("container: the compose file is valid, and what it runs installs, migrates, serves and ends")
@@ -284,9 +294,7 @@ def serve_alone(image: Image, dockerfile: str) -> None:
 
 
 @contextmanager
-def served(
-    image: Image, dockerfile: str, command: list[str], environment: dict[str, str]
-) -> Iterator[None]:
+def served(image: Image, dockerfile: str, command: list[str], environment: dict[str, str]) -> Iterator[None]:
     """Run a service until the image's health check passes, and then as long as the block takes."""
     check = health_command(dockerfile)
     assert image.run(check, **environment)[0] != 0, "the health check passes where nothing runs"
@@ -306,7 +314,7 @@ def served(
 
 def ask(port: int, path: str, key: str = "", body: Any = None) -> tuple[int, Any]:  # noqa: ANN401 - JSON
     """Return the status and the JSON of an answer."""
-    request = urllib.request.Request(  # noqa: S310 - http, and ours
+    request = urllib.request.Request(
         f"http://127.0.0.1:{port}{path}", data=None if body is None else json.dumps(body).encode()
     )
     if key:
