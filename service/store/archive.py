@@ -301,7 +301,10 @@ def workspace_named_in(source: BinaryIO) -> tuple[str, "Lines"]:
         UnusableArchive: It is no archive, or one of a later version.
     """
     lines = Lines(source)
-    kind, value = next(lines, ("nothing", None))
+    try:
+        kind, value = next(lines, ("nothing", None))
+    except UnusableArchive:
+        kind, value = "nothing", None
     if kind != "archive":
         raise UnusableArchive("This is no archive of a workspace, as `stallbudget export` writes them.")
     version = value.get("format_version") if isinstance(value, dict) else None
