@@ -45,6 +45,11 @@ class Facts(NamedTuple):
     mtbf_seconds: float
     saved: Saved
 
+    @property
+    def staged_share_bytes(self) -> float:
+        """What one save stages on the node that holds most. [B]"""
+        return self.node_share_bytes * (self.saved.staged_bytes / self.saved.full_bytes)
+
 
 class Lines(list[Explanation]):
     """The explanation as it grows."""
