@@ -9,6 +9,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -195,11 +196,12 @@ def test_writing_and_reading_hold_one_document_at_a_time(
     size, count = 1_000_000, 24
     for at in range(count):
         document = random.Random(at).randbytes(size)  # noqa: S311 - no secret
+        run = make_run(document)
         with database.begin() as transaction:
             benchmark_runs.create(
                 transaction,
                 workspace_id=DEFAULT_WORKSPACE,
-                run=make_run(document),
+                run=run,
                 document=documents.pack(document),
             )
     file = tmp_path / "a.jsonl"
