@@ -217,11 +217,11 @@ _SIDES = {Comparison.AT_LEAST: "at least", Comparison.AT_MOST: "at most"}
 
 def _shown(way: WayOut) -> str:
     up = way.comparison is Comparison.AT_LEAST
-    elsewhere = " (but not on the given storage system)" if way.notice is not None else ""
+    but = " (but see its notice)" if way.notice is not None else ""
     if way.least_value is None:
-        return f"{way.unknown} of {_SIDES[way.comparison]} {_rounded(way.value, up=up)}{elsewhere}"
+        return f"{way.unknown} of {_SIDES[way.comparison]} {_rounded(way.value, up=up)}{but}"
     least, most = _rounded(way.least_value, up=True), _rounded(way.value, up=False)
-    return f"{way.unknown} between {least} and {most}{elsewhere}"
+    return f"{way.unknown} between {least} and {most}{but}"
 
 
 def _rounded(value: float, *, up: bool) -> str:

@@ -686,7 +686,7 @@ def test_an_answer_that_does_not_hold_on_the_given_storage_says_so() -> None:
     assert missed.nearest is not None
     gpus = next(way for way in missed.nearest.ways_out if way.unknown is SolutionUnknown.GPUS)
     assert gpus.notice is not None
-    assert "(but not on the given storage system)" in (missed.reason or "")
+    assert "(but see its notice)" in (missed.reason or "")
 
 
 def test_copies_that_do_not_fit_the_given_storage_are_noticed() -> None:
