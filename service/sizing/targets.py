@@ -40,9 +40,12 @@ def targets(
         _rate(TargetId.WRITE_BANDWIDTH, write.required_gb_per_second, Scope.CLUSTER, bandwidth_why),
         _rate(
             TargetId.NODE_WRITE_BANDWIDTH,
-            write.per_node_gb_per_second,
+            write.node_gb_per_second,
             Scope.NODE,
-            "the write bandwidth over the nodes",
+            "the write bandwidth over the nodes that write"
+            if write.largest_node_gb_per_second is None
+            else f"the node with most to write has {checkpoint.largest_node_bytes / GB:.4g} GB by the layout, and must be "
+            "done when all are",
         ),
     ]
     if is_async:
@@ -83,9 +86,13 @@ def targets(
             ),
             _rate(
                 TargetId.NODE_READ_BANDWIDTH,
-                read.per_node_gb_per_second,
+                read.node_gb_per_second,
                 Scope.NODE,
-                "the read bandwidth over the nodes",
+                "the read bandwidth over the nodes"
+                if read.largest_node_gb_per_second is None
+                else "the node with most to read has "
+                f"{read.bytes * (read.node_gb_per_second / read.required_gb_per_second) / GB:.4g} GB by the layout, and "
+                "must be done when all are",
             ),
             _time(TargetId.LOAD_SECONDS, restore_target_seconds, Scope.CLUSTER, "the restore target"),
             _time(
