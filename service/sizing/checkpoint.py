@@ -101,7 +101,8 @@ def carriers(
     """Return on how few ranks the largest shard makes up the checkpoint, as full a node as the fullest.
 
     A benchmark gives all its ranks the same to write. On these each rank, and each node, has what the one with most
-    has, and the storage has no more than a save brings it, but for the rounding up to whole ranks and nodes.
+    has, and the storage has what a save brings it, give or take a twentieth: where no whole number of nodes comes so
+    close, more.
 
     Args:
         checkpoint_bytes: What a save writes. [B]
@@ -112,11 +113,14 @@ def carriers(
     shard = max(largest_shard_bytes, 1.0)
     # Bytes are rounded, so that eight equal shards may come to a little more than eight times one.
     per_node = max(math.ceil(largest_node_bytes / shard - _ROUNDED), 1)
-    nodes = math.ceil(checkpoint_bytes / (shard * per_node) - _ROUNDED)
+    exact = checkpoint_bytes / (shard * per_node)
+    fewer = math.floor(exact + _ROUNDED)
+    nodes = fewer if fewer >= _ALMOST_ALL * exact else math.ceil(exact)
     return Carriers(nodes=min(max(nodes, 1), writing_nodes), ranks_per_node=per_node)
 
 
 _ROUNDED = 0.01
+_ALMOST_ALL = 0.95
 
 
 def file_count(*, writers: int, files_per_writer: int) -> int:

@@ -11,7 +11,6 @@ from service.sizing.sizing import SizingWarning, WarningCode
 from service.sizing.spec import ScenarioSpec
 from service.units import GB
 
-
 FEW_WRITE_RATIO = 1.25
 """A largest shard so many times what it would be by `spread` is told."""
 MANY_READ_RATIO = 2.0

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from service.sizing.bandwidth import Limit
+from service.sizing.checkpoint import UNEVEN_SKEW, Carriers, carriers
 from service.sizing.layout import LayoutRule
 from service.sizing.presets import StateKind, StateScope
 from service.sizing.spec import FailureKind, IntervalRule, TierKind
@@ -89,6 +90,18 @@ class Checkpoint(Outgoing):
     """Nodes that have a writer: by the parallel layout, or as many as writers can be spread over."""
     files: int
     """Data files of one save, and the one metadata file."""
+
+    @property
+    def carriers(self) -> Carriers | None:
+        """The nodes of a benchmark for the slowest writer; None where shards are even enough for all that write."""
+        if self.skew < UNEVEN_SKEW:
+            return None
+        return carriers(
+            checkpoint_bytes=self.bytes,
+            largest_shard_bytes=self.largest_shard_bytes,
+            largest_node_bytes=self.largest_node_bytes,
+            writing_nodes=self.writing_nodes,
+        )
 
 
 class RankClass(Outgoing):
@@ -814,3 +827,10 @@ class Sizing(Outgoing):
     tiers: Tiers | Absent = None
     warnings: list[SizingWarning]
     explanation: list[Explanation] | Absent = None
+
+    def carriers_of(self, target_id: TargetId) -> Carriers | None:
+        """Return the nodes of a benchmark that imitates what a target is about; None where that is all that write."""
+        of_the_fullest = target_id is TargetId.SLOWEST_WRITER_SECONDS or (
+            target_id is TargetId.NODE_WRITE_BANDWIDTH and self.write.largest_node_gb_per_second is not None
+        )
+        return self.checkpoint.carriers if of_the_fullest else None

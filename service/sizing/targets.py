@@ -42,10 +42,7 @@ def targets(
             TargetId.NODE_WRITE_BANDWIDTH,
             write.node_gb_per_second,
             Scope.NODE,
-            "the write bandwidth over the nodes that write"
-            if write.largest_node_gb_per_second is None
-            else f"the node with most to write has {checkpoint.largest_node_bytes / GB:.4g} GB by the layout, and must be "
-            "done when all are",
+            _why_a_node("write", write, checkpoint.bytes),
         ),
     ]
     if is_async:
@@ -88,11 +85,7 @@ def targets(
                 TargetId.NODE_READ_BANDWIDTH,
                 read.node_gb_per_second,
                 Scope.NODE,
-                "the read bandwidth over the nodes"
-                if read.largest_node_gb_per_second is None
-                else "the node with most to read has "
-                f"{read.bytes * (read.node_gb_per_second / read.required_gb_per_second) / GB:.4g} GB by the layout, and "
-                "must be done when all are",
+                _why_a_node("read", read, read.bytes),
             ),
             _time(TargetId.LOAD_SECONDS, restore_target_seconds, Scope.CLUSTER, "the restore target"),
             _time(
@@ -122,6 +115,13 @@ def targets(
         },
     ]
     return _TARGETS.validate_python(listed)
+
+
+def _why_a_node(verb: str, needed: Write | Read, total_bytes: int) -> str:
+    if needed.largest_node_gb_per_second is None:
+        return f"the {verb} bandwidth over the nodes"
+    node_bytes = total_bytes * (needed.node_gb_per_second / needed.required_gb_per_second)
+    return f"the node with most to {verb} has {node_bytes / GB:.4g} GB by the layout, and must be done when all are"
 
 
 _Line = dict[str, object]

@@ -286,7 +286,11 @@ def explain_write(lines: Lines, job: Facts) -> None:
         lines.add(
             "#/write/largest_node_gb_per_second",
             "largest_node_bandwidth",
-            {**required, "total_bytes": total["checkpoint_bytes"], "largest_node_bytes": job.node_share_bytes},
+            {
+                **required,
+                "total_bytes": total["checkpoint_bytes"],
+                "largest_node_bytes": job.node_share_bytes,
+            },
         )
 
 
