@@ -14,6 +14,8 @@ from service.sizing.sizing import TargetId
 from service.units import GB, TB
 from service.wire import EXACT_INTEGER_MAX
 
+HEAVIER_RATIO = 1.1
+"""So many times a save's bytes are judged as a heavier load."""
 LONGEST_READ_SECONDS = 3600.0
 """A read of so much data is planned where the memory is known and the whole test takes no longer than this. [s]"""
 
@@ -89,6 +91,11 @@ def ior_write_largest_shards(case: Case) -> PlannedTest:
         "It shows what a rank and a node can do while the storage takes as much as in a save. It has fewer writers and "
         "files than a save; that the storage bears all of them at once, ior_write shows.",
     ]
+    if full * case.ranks.per_node * case.blocks.block_bytes > HEAVIER_RATIO * checkpoint.bytes:
+        notes.append(
+            "No whole number of ranks and nodes makes up a save; this is more, so it can show that the time is kept "
+            "and not that it is missed."
+        )
     if case.ranks.nodes < full:
         notes.append(f"Here it runs on {amounts.of_nodes(case.ranks.nodes, out_of=full)}.")
     return PlannedTest(

@@ -129,19 +129,20 @@ def _warnings(spec: ScenarioSpec, placement: Placement, nodes: int) -> Iterator[
             f"was not given.{beside} Megatron-LM (fully parallel save) and PyTorch DCP spread it: give spread if you "
             "use them, or once if this is meant.",
         )
-    amplification = placement.read_amplification
+    amplification, restore = placement.read_amplification, spec.restore
+    is_read = restore is not None or spec.storage is not None
     if (
         amplification > MANY_READ_RATIO
-        and spec.restore is not None
-        and spec.restore.read_amplification is None
+        and is_read
+        and (restore is None or restore.read_amplification is None)
     ):
         yield SizingWarning(
             code=WarningCode.REPLICAS_READ_BY_ALL,
-            pointer="#/restore/read_amplification",
+            pointer="#/restore/read_amplification" if restore is not None else "#/cluster/parallelism",
             message=f"All ranks together read {amplification:.3g} times what a save writes, since each reads all that "
             "it holds, as its copies do: the read targets count every byte of it. Where one rank reads for its copies "
             "and passes it on, as Megatron-LM's fully parallel load does, or a cache serves them, give a "
-            "read_amplification near 1.",
+            "restore.read_amplification near 1.",
         )
 
 
