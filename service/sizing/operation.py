@@ -47,6 +47,11 @@ class Job(NamedTuple):
     gpu_hour_usd: float | None
 
     @property
+    def whole_share_bytes(self) -> float:
+        """What a whole copy takes of the node that holds most: tiers keep such, whatever shared storage does. [B]"""
+        return self.node_share_bytes * (self.saved.whole_bytes / self.checkpoint_bytes)
+
+    @property
     def staging_bytes_per_node(self) -> float:
         """Host memory that async staging takes on the node that holds most; it holds the state uncompressed. [B]"""
         return bandwidth.staging_bytes(node_bytes=self.staged_share_bytes, staging_buffers=self.buffers)

@@ -318,6 +318,16 @@ def _warn_of_operation(
 ) -> None:
     exact, first = operation.goodput.exact, operation.goodput.first_order
     waste = exact.saving_fraction + exact.lost_work_fraction + exact.restarting_fraction
+    if job.saved.difference_bytes is not None:
+        warnings.append(
+            SizingWarning(
+                code=WarningCode.DIFFERENTIAL_SAVES_TAKEN_AS_FULL,
+                pointer="#/model/differential_fraction",
+                message="Stalls, lags and bandwidths are those of a full save, which must fit as well; the saves "
+                f"between two full ones write {job.saved.difference_bytes:.6g} bytes, so the true goodput is higher "
+                "than the one given.",
+            )
+        )
     if first.waste_fraction > waste * (1.0 + OVERSTATED_FRACTION):
         warnings.append(
             SizingWarning(

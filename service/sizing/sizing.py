@@ -743,6 +743,7 @@ class WarningCode(StrEnum):
     FIRST_ORDER_OVERSTATES = "first_order_overstates"
     FIRST_ORDER_OMITS_DURABLE_LAG = "first_order_omits_durable_lag"
     SAVES_COLLIDE = "saves_collide"
+    DIFFERENTIAL_SAVES_TAKEN_AS_FULL = "differential_saves_taken_as_full"
     EVEN_SHARDS_ASSUMED = "even_shards_assumed"
     FEW_NODES_WRITE = "few_nodes_write"
     REPLICAS_WRITTEN_BY_FEW = "replicas_written_by_few"
