@@ -15,6 +15,7 @@ from service.sizing.interval import exact_interval
 from service.sizing.size import size
 from service.sizing.sizing import Read, Sizing, TargetId, Write
 from service.sizing.spec import RestartSpec, SaveMode, ScenarioSpec
+from service.sizing.staged import staged
 from service.units import GB
 
 LEAST_SECONDS = 1e-6
@@ -442,7 +443,7 @@ def _measured_spec(spec: ScenarioSpec, sizing: Sizing, times: _Times) -> Scenari
     if lag is not None:
         save["durable_lag_seconds"] = lag.seconds
         if spec.save.staging_budget_bytes_per_node is not None:
-            save |= _through_staging(sizing, blocking, lag)
+            save |= _through_staging(spec, sizing, blocking, lag)
     changed: dict[str, object] = {"save": spec.save.model_copy(update=save), "storage": None}
     if spec.restore is None and spec.restart.seconds is None:
         # The load may have come from the storage block.
@@ -457,19 +458,34 @@ def _measured_spec(spec: ScenarioSpec, sizing: Sizing, times: _Times) -> Scenari
     return spec.model_copy(update=changed)
 
 
-def _through_staging(sizing: Sizing, blocking: _Time, lag: _Time) -> dict[str, object]:
-    """Return the fields of a save that goes through a staging budget.
+def _through_staging(spec: ScenarioSpec, sizing: Sizing, blocking: _Time, lag: _Time) -> dict[str, object]:
+    """Return the fields of a save that goes through a staging budget, which then is in them.
 
     A measured stall holds the wait for staging memory, and a measured lag is what is left of the drain after it. Any
-    other figure says how long the whole drain takes, from which both follow.
+    other figure says how long the whole drain takes, from which both follow, whatever stall is allowed.
     """
-    if not blocking.targets and TargetId.PERSIST_SECONDS not in {target.id for target in lag.targets}:
-        return {"blocking_seconds": sizing.blocking.allowed_seconds}
     unstaged: dict[str, object] = {
         "staging_budget_bytes_per_node": None,
         "copy_seconds": None,
         "drain_overlaps_copy": None,
     }
+    if (
+        sizing.host_memory is not None
+        and not blocking.targets
+        and TargetId.PERSIST_SECONDS not in {target.id for target in lag.targets}
+    ):
+        through = staged(
+            spec,
+            node_share_bytes=sizing.host_memory.bytes_per_node / sizing.host_memory.staging_buffers,
+            mtbf_seconds=sizing.failures.mtbf_seconds,
+            drain_seconds=lag.seconds,
+        )
+        assert through is not None  # noqa: S101 - a drain that no interval stretches always has an answer
+        return {
+            **unstaged,
+            "blocking_seconds": through.blocking_seconds,
+            "durable_lag_seconds": through.lag_seconds,
+        }
     return unstaged if lag.targets else {**unstaged, "durable_lag_seconds": sizing.write.durable_lag_seconds}
 
 

@@ -66,6 +66,18 @@ def persist_bandwidth_for_lag(
     return max(checkpoint_bytes / interval_seconds * headroom, checkpoint_bytes / durable_lag_seconds) / GB
 
 
+def persist_bandwidth_for_stall(
+    *, checkpoint_bytes: float, interval_seconds: float, headroom: float, drain_limit_seconds: float
+) -> float:
+    """Return the bandwidth that an async save asks for where a slower drain would stall it for too long. [10^9 B/s]
+
+    The larger of ``S / T * headroom`` and ``S / L``, for the longest drain `L` that keeps the stall to what is allowed
+    (`staging.serial_drain_limit`), where no shorter durable lag is stated. The stall is a limit of its own, and gets no
+    headroom.
+    """
+    return max(checkpoint_bytes / interval_seconds * headroom, checkpoint_bytes / drain_limit_seconds) / GB
+
+
 def durable_lag(*, interval_seconds: float, headroom: float) -> float:
     """Return how long a save takes to become durable at the bandwidth of `persist_bandwidth`. [s]
 

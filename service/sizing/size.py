@@ -66,9 +66,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     if chosen_seconds - blocking_seconds <= 0.0:
         raise Unsatisfiable(_no_useful_time(job, chosen_seconds, blocking_seconds, blocking_pointer))
 
-    write, window_seconds = _write(
-        job, chosen_seconds, blocking_seconds, through.drained_seconds if through is not None else 0.0
-    )
+    write, window_seconds = _write(job, chosen_seconds, blocking_seconds, through)
     lag_seconds = window_seconds if job.is_async else 0.0
     if through is not None:
         lag_seconds = through.lag_seconds
@@ -258,10 +256,12 @@ def _no_useful_time(job: Job, interval_seconds: float, blocking_seconds: float, 
 
 
 def _write(
-    job: Job, interval_seconds: float, blocking_seconds: float, drained_seconds: float
+    job: Job, interval_seconds: float, blocking_seconds: float, through: Staged | None
 ) -> tuple[Write, float]:
-    """Return the write block, and the time in which a save is written, so much of which passes in the stall."""
+    """Return the write block, and the time in which a save is written."""
     save, total = job.spec.save, job.checkpoint_bytes
+    drained_seconds = through.drained_seconds if through is not None else 0.0
+    limit = through.limit if through is not None else None
     strict = lag = None
     if job.is_async:
         minimum = bandwidth.minimum_persist_bandwidth(
@@ -287,6 +287,14 @@ def _write(
                 checkpoint_bytes=total, interval_seconds=interval_seconds, headroom=headroom
             )
             lag = bandwidth.durable_lag(interval_seconds=interval_seconds, headroom=headroom)
+        if limit is not None:
+            lag = limit.seconds
+            required = bandwidth.persist_bandwidth_for_stall(
+                checkpoint_bytes=total,
+                interval_seconds=interval_seconds,
+                headroom=headroom,
+                drain_limit_seconds=lag,
+            )
     else:
         required = minimum = bandwidth.sync_write_bandwidth(
             checkpoint_bytes=total, blocking_seconds=blocking_seconds

@@ -285,7 +285,8 @@ class Blocking(Outgoing):
     overhead_fraction: float
     """The same over the interval."""
     budget_seconds: float | Absent = None
-    """The stall that the spec allows, where waiting for staging memory makes it longer; it stays the target. [s]"""
+    """The stall that the spec allows, where the copy and the wait for staging memory make it longer whatever the write
+    bandwidth, or at that of a given storage; it stays the target. [s]"""
     staging_stall_seconds: float | Absent = None
     """With a staging budget: the copy, and the wait until what does not fit has drained. [s]"""
 
@@ -339,7 +340,8 @@ class Write(Outgoing):
     """The bandwidth that saves need."""
 
     required_gb_per_second: float
-    """Sync: bytes over the stall; async: the persist bandwidth, headroom included. [10^9 B/s]"""
+    """Sync: bytes over the stall; async: the persist bandwidth, headroom included, or more where a save through a
+    staging budget would else stop training for longer than is allowed. [10^9 B/s]"""
     minimum_gb_per_second: float
     """Sync: the same; async: what fits exactly one save into an interval. [10^9 B/s]"""
     strict_minimum_gb_per_second: float | Absent = None
@@ -425,6 +427,7 @@ class Framework(StrEnum):
     TORCHTITAN = "torchtitan"
     MEGATRON_LM = "megatron_lm"
     NEMO = "nemo"
+    MEGATRON_BRIDGE = "megatron_bridge"
     TORCH_DCP = "torch_dcp"
 
 

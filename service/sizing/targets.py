@@ -35,6 +35,8 @@ def targets(
         if is_async
         else "checkpoint bytes over the stall budget"
     )
+    if blocking.staging_stall_seconds is not None:
+        bandwidth_why += ", or what keeps the wait for staging memory within the stall that is allowed"
     window = write.window_seconds(blocking)
     listed = [
         _rate(TargetId.WRITE_BANDWIDTH, write.required_gb_per_second, Scope.CLUSTER, bandwidth_why),
