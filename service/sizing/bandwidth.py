@@ -111,6 +111,21 @@ def shard_bandwidth(*, largest_shard_bytes: float, window_seconds: float) -> flo
     return largest_shard_bytes / window_seconds / GB
 
 
+def largest_node_bandwidth(
+    *, total_gb_per_second: float, total_bytes: float, largest_node_bytes: float
+) -> float:
+    """Return what the node with most to move must sustain to be done when all are. [10^9 B/s]
+
+    Its part of the bandwidth is its part of the bytes.
+
+    Args:
+        total_gb_per_second: What all nodes together must sustain. [10^9 B/s]
+        total_bytes: What they move. [B]
+        largest_node_bytes: What that node moves of it. [B]
+    """
+    return total_gb_per_second * (largest_node_bytes / total_bytes)
+
+
 def create_rate(*, files: float, window_seconds: float) -> float:
     """Return the files to be made a second while a save is written. [1/s]"""
     return files / window_seconds

@@ -553,6 +553,12 @@ REGISTER = {
             ARTICLE_2,
             bandwidth.shard_bandwidth,
         ),
+        Formula(
+            "largest_node_bandwidth",
+            "total_gb_per_second * (largest_node_bytes / total_bytes)",
+            DEFINITION,
+            bandwidth.largest_node_bandwidth,
+        ),
         Formula("create_rate", "files / window_seconds", ARTICLE_2, bandwidth.create_rate),
         Formula(
             "largest_node_share",

@@ -99,6 +99,13 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
             read_amplification=job.read_amplification,
             required_gb_per_second=required,
             per_node_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.nodes),
+            largest_node_gb_per_second=bandwidth.largest_node_bandwidth(
+                total_gb_per_second=required,
+                total_bytes=job.checkpoint_bytes * job.read_amplification,
+                largest_node_bytes=job.node_read_bytes,
+            )
+            if job.placement is not None
+            else None,
         )
     checkpoint_block = Checkpoint(
         bytes=round(job.checkpoint_bytes),
@@ -303,8 +310,8 @@ def _write(
             largest_shard_gb_per_second=bandwidth.shard_bandwidth(
                 largest_shard_bytes=job.largest_shard_bytes, window_seconds=window
             ),
-            largest_node_gb_per_second=bandwidth.shard_bandwidth(
-                largest_shard_bytes=job.node_share_bytes, window_seconds=window
+            largest_node_gb_per_second=bandwidth.largest_node_bandwidth(
+                total_gb_per_second=required, total_bytes=total, largest_node_bytes=job.node_share_bytes
             )
             if job.placement is not None
             else None,

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from service.sizing.bandwidth import Limit
+from service.sizing.checkpoint import UNEVEN_SKEW, Carriers, carriers
 from service.sizing.layout import LayoutRule
 from service.sizing.presets import StateKind, StateScope
 from service.sizing.spec import FailureKind, IntervalRule, TierKind
@@ -90,6 +91,18 @@ class Checkpoint(Outgoing):
     files: int
     """Data files of one save, and the one metadata file."""
 
+    @property
+    def carriers(self) -> Carriers | None:
+        """The nodes of a benchmark for the slowest writer; None where shards are even enough for all that write."""
+        if self.skew < UNEVEN_SKEW:
+            return None
+        return carriers(
+            checkpoint_bytes=self.bytes,
+            largest_shard_bytes=self.largest_shard_bytes,
+            largest_node_bytes=self.largest_node_bytes,
+            writing_nodes=self.writing_nodes,
+        )
+
 
 class RankClass(Outgoing):
     """Ranks of a parallel layout that hold and write alike."""
@@ -155,7 +168,9 @@ class ParallelLayout(Outgoing):
     ranks: list[RankClass]
     """All ranks of the job, alike ones together."""
     on_fewer_nodes: list[SmallerLayout]
-    """Restarts on fewer nodes: after the loss of one, on half of the GPUs, and on as few as the layout allows."""
+    """Restarts on fewer nodes: after the loss of one, on half of the GPUs, and on as few as the layout allows. Empty
+    where no smaller data-parallel degree keeps the layout, and by the rule `mlperf_storage`: in that benchmark a rank
+    reads back the very file that it wrote, so it comes back on the same ranks or not at all."""
 
 
 class ComponentFailures(Outgoing):
@@ -338,11 +353,18 @@ class Write(Outgoing):
     largest_shard_gb_per_second: float
     """What the writer with most to write must sustain to finish in the same time. [10^9 B/s]"""
     largest_node_gb_per_second: float | Absent = None
-    """What the node with most to write must sustain; absent without a parallel layout. [10^9 B/s]"""
+    """What the node with most to write must sustain: its part of the required bandwidth, as it has of the bytes; absent
+    without a parallel layout. [10^9 B/s]"""
     durable_lag_seconds: float | Absent = None
     """Async: from training going on until the checkpoint is durable. [s]"""
     drain_seconds: float | Absent = None
     """The whole drain of a save, where a part of it passes in the stall; absent where it is the durable lag. [s]"""
+
+    @property
+    def node_gb_per_second(self) -> float:
+        """What a node must sustain: the one with most to write where that is known. [10^9 B/s]"""
+        known = self.largest_node_gb_per_second
+        return known if known is not None else self.per_node_gb_per_second
 
     def window_seconds(self, blocking: Blocking) -> float:
         """Return in what time a save is written: the drain of an async one, the stall of a sync one. [s]"""
@@ -364,6 +386,15 @@ class Read(Outgoing):
     """Those bytes over the restore target. [10^9 B/s]"""
     per_node_gb_per_second: float
     """The same over the nodes. [10^9 B/s]"""
+    largest_node_gb_per_second: float | Absent = None
+    """What the node with most to read must sustain: its part of the required bandwidth, as it has of the bytes; absent
+    without a parallel layout. [10^9 B/s]"""
+
+    @property
+    def node_gb_per_second(self) -> float:
+        """What a node must sustain: the one with most to read where that is known. [10^9 B/s]"""
+        known = self.largest_node_gb_per_second
+        return known if known is not None else self.per_node_gb_per_second
 
 
 class Metadata(Outgoing):
@@ -718,6 +749,8 @@ class WarningCode(StrEnum):
     DIFFERENTIAL_SAVES_TAKEN_AS_FULL = "differential_saves_taken_as_full"
     EVEN_SHARDS_ASSUMED = "even_shards_assumed"
     FEW_NODES_WRITE = "few_nodes_write"
+    REPLICAS_WRITTEN_BY_FEW = "replicas_written_by_few"
+    REPLICAS_READ_BY_ALL = "replicas_read_by_all"
     FEW_OBSERVED_FAILURES = "few_observed_failures"
     NO_OBSERVED_FAILURES = "no_observed_failures"
     NO_USEFUL_TIME_AT_LOW_MTBF = "no_useful_time_at_low_mtbf"
@@ -798,3 +831,10 @@ class Sizing(Outgoing):
     tiers: Tiers | Absent = None
     warnings: list[SizingWarning]
     explanation: list[Explanation] | Absent = None
+
+    def carriers_of(self, target_id: TargetId) -> Carriers | None:
+        """Return the nodes of a benchmark that imitates what a target is about; None where that is all that write."""
+        of_the_fullest = target_id is TargetId.SLOWEST_WRITER_SECONDS or (
+            target_id is TargetId.NODE_WRITE_BANDWIDTH and self.write.largest_node_gb_per_second is not None
+        )
+        return self.checkpoint.carriers if of_the_fullest else None

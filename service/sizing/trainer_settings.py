@@ -48,7 +48,7 @@ def trainer_block(
         rate = storage.node_gb_per_second
         ranks = trainer.writing_ranks(writers=job.writers, nodes=job.writing_nodes)
         threads = trainer.writer_threads(
-            node_gb_per_second=rate if rate is not None else write.per_node_gb_per_second,
+            node_gb_per_second=rate if rate is not None else write.node_gb_per_second,
             thread_gb_per_second=thread_rate,
             writing_ranks=ranks,
         )

@@ -305,8 +305,12 @@ def explain_write(lines: Lines, job: Facts) -> None:
     if block.largest_node_gb_per_second is not None:
         lines.add(
             "#/write/largest_node_gb_per_second",
-            "shard_bandwidth",
-            {"largest_shard_bytes": job.node_share_bytes, "window_seconds": window},
+            "largest_node_bandwidth",
+            {
+                **required,
+                "total_bytes": total["checkpoint_bytes"],
+                "largest_node_bytes": job.node_share_bytes,
+            },
         )
 
 
