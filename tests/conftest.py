@@ -73,7 +73,7 @@ def postgres_server() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def migrated_postgres(postgres_server: str) -> Iterator[str]:
     """Give the URL of a Postgres database with our tables. Tests share it, one after the other."""
-    with _new_postgres(postgres_server) as url:
+    with new_postgres(postgres_server) as url:
         _migrate(url)
         yield url
 
@@ -104,7 +104,7 @@ def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'empty.db'}"
         return
-    with _new_postgres(request.getfixturevalue("postgres_server")) as url:
+    with new_postgres(request.getfixturevalue("postgres_server")) as url:
         yield url
 
 
@@ -123,7 +123,8 @@ def empty_database(empty_database_url: str) -> Iterator[Database]:
 
 
 @contextmanager
-def _new_postgres(server: str) -> Iterator[str]:
+def new_postgres(server: str) -> Iterator[str]:
+    """Give the URL of a database in which nothing was made yet, and drop it."""
     name = f"stallbudget_test_{uuid4().hex}"
     _administer(server, f"CREATE DATABASE {name}")
     try:
