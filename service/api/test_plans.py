@@ -52,6 +52,8 @@ Directory = Annotated[
         "between two paths. Without it the shell's variable STALLBUDGET_DIRECTORY says where.",
     ),
 ]
+
+
 def _is_address(url: str) -> bool:
     """Return whether something can be posted there: not on port 70000, nor at [1.2.3.4]."""
     if len(url) > _ADDRESS_BYTES or not re.fullmatch(_ADDRESS, url):
