@@ -19,7 +19,7 @@ _asked = count(1)
 def filter_failure(
     _context: schemathesis.HookContext,
     failure: Exception,
-    case: schemathesis.Case,
+    case: schemathesis.Case[Any],
     _response: schemathesis.Response,
 ) -> bool:
     """Let null be taken, which in requests means the same as absent; and keys be read when they are revoked."""
@@ -30,25 +30,28 @@ def filter_failure(
 
 @schemathesis.hook
 def before_call(
-    _context: schemathesis.HookContext, case: schemathesis.Case, _options: dict[str, Any]
+    _context: schemathesis.HookContext, case: schemathesis.Case[Any], _options: dict[str, Any]
 ) -> None:
     """Send from another address each time: one that sends many wrong keys has to wait, whatever it sends then."""
     number = next(_asked)
     case.headers["X-Forwarded-For"] = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
 
-@schemathesis.hook("before_generate_body").apply_to(operation_id="create_benchmark_run")
-def documents(_context: schemathesis.HookContext, strategy: SearchStrategy[object]) -> SearchStrategy[object]:
-    """Post documents of a tool beside other texts: nobody hits upon one by chance."""
-    return strategies.integers(0, 20).map(document) | strategy
-
-
-@schemathesis.hook("before_generate_body").apply_to(operation_id=["create_scenario", "replace_scenario"])
-def scenarios(
-    _context: schemathesis.HookContext, _strategy: SearchStrategy[object]
+@schemathesis.hook
+def before_generate_body(
+    context: schemathesis.HookContext, strategy: SearchStrategy[object]
 ) -> SearchStrategy[object]:
-    """Post scenarios that have a sizing; what is wrong with others, create_sizing tells."""
-    return strategies.integers(0, 10_000).map(lambda number: json.loads(scenario_body(f"scenario {number}")))
+    """Post documents of a tool beside other texts, and scenarios that have a sizing: nobody hits upon one by chance.
+
+    What is wrong with other scenarios, create_sizing tells.
+    """
+    operation = context.operation.definition.raw["operationId"] if context.operation else None
+    numbers = strategies.integers(0, 50)
+    if operation == "create_benchmark_run":
+        return numbers.map(document) | strategy
+    if operation in ("create_scenario", "replace_scenario"):
+        return numbers.map(lambda number: json.loads(scenario_body(f"scenario {number}")))
+    return strategy
 
 
 def _has_null(value: object) -> bool:

@@ -59,14 +59,13 @@ def _is_locked(connection: sqlite3.Connection) -> bool:
 @contextmanager
 def held_postgres(database_url: str, table: str = "audit_events") -> Iterator[Callable[[], int]]:
     """Let nobody write to a table of Postgres; give how many wait to."""
-    with postgres(database_url) as holding, postgres(database_url) as watching:
-        with holding.transaction():
-            holding.execute(f"LOCK TABLE {table} IN EXCLUSIVE MODE".encode())
+    with postgres(database_url) as holding, postgres(database_url) as watching, holding.transaction():
+        holding.execute(f"LOCK TABLE {table} IN EXCLUSIVE MODE".encode())
 
-            def count_within() -> int:
-                return len(waiting(watching))
+        def count_within() -> int:
+            return len(waiting(watching))
 
-            yield count_within
+        yield count_within
 
 
 def waiting(connection: psycopg.Connection[tuple[int]]) -> list[int]:

@@ -65,8 +65,9 @@ def test_a_service_that_is_killed_within_a_transaction_leaves_nothing_of_it(data
             for sent, (method, path_, body) in enumerate(changes, start=1):
                 client = clients.enter_context(closing(Client(running.port)))
                 client.send(method, path_, body, {"If-Match": "*"})
-                # SQLite has one writer; behind the first change the others have not begun.
-                until(lambda at_least=1 if is_sqlite(database_url) else sent: count_within() >= at_least)  # type: ignore[misc]
+                # SQLite has one writer: behind the first change the others have not begun.
+                within = 1 if is_sqlite(database_url) else sent
+                until(lambda at_least=within: count_within() >= at_least)  # type: ignore[misc]
             running.kill()
     with service(database_url) as running:
         assert ask(running.port, "GET", "/v1/scenarios").body == scenarios

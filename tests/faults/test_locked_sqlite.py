@@ -56,7 +56,7 @@ def test_a_lock_of_another_process_is_waited_for_and_then_a_503(tmp_path: Path) 
             assert ask(port, "GET", path).status == 200
             assert ask(port, "GET", "/readyz").status == 200
             answers = all_at_once(
-                [lambda n=n: ask(port, "POST", runs, document(n)) for n in range(4)]  # type: ignore[misc]
+                [lambda n=n: ask(port, "POST", runs, document(n)) for n in range(4)]
                 + [lambda: ask(port, "DELETE", path, headers={"If-Match": "*"})]
             )
             for answer in answers:

@@ -1,4 +1,4 @@
-"""Connections to Postgres that are lost: a 503 that says when to come again, nothing twice, and no help needed after."""
+"""Connections to Postgres that are lost: a 503 that says when to come again, nothing twice, and no help needed."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -81,7 +81,6 @@ def test_a_connection_that_is_lost_within_a_transaction_leaves_nothing_of_it(
 def test_a_commit_of_which_nobody_heard_is_unavailable_and_done_once_when_repeated(
     own_postgres: CrashingPostgres,
 ) -> None:
-    url = own_postgres.url
     with broken_wire(own_postgres.socket) as wire, service(wire.url) as running:
         port = running.port
         cases = [(loses, headers) for loses in (Loses.COMMIT, Loses.ANSWER) for headers in ({}, KEY)]

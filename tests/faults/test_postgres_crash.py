@@ -33,7 +33,7 @@ def test_what_was_acknowledged_of_a_thousand_uploads_outlives_crashes_of_postgre
                 uploads.wait_for(lambda n=acknowledged: len(uploads.receipts) >= n)  # type: ignore[misc]
                 # Each client's run and document are written, and not yet committed.
                 with suppress(psycopg.OperationalError), held_postgres(own_postgres.url) as count_within:
-                    until(lambda: count_within() == uploads.clients)  # noqa: B023
+                    until(lambda: count_within() == uploads.clients)
                     uploads.pause()
                     own_postgres.crash()
                 uploads.wait_for(lambda n=crashes: len(uploads.refused) == n * uploads.clients)  # type: ignore[misc]

@@ -37,7 +37,7 @@ def _has_open(process: int, file: str) -> bool:
     folder = Path(f"/proc/{process}/fd")
     if not folder.is_dir():
         return True
-    return any(os.path.realpath(link) == os.path.realpath(file) for link in folder.iterdir())  # noqa: PTH118
+    return any(os.path.realpath(link) == os.path.realpath(file) for link in folder.iterdir())
 
 
 def test_processes_that_migrate_at_once_all_succeed_and_a_service_beside_them_serves(

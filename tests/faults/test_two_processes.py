@@ -110,7 +110,7 @@ def test_uploads_beside_the_deletion_of_their_scenario_are_stored_before_it_or_n
         ask, two[0], "DELETE", f"/v1/scenarios/{scenario_id}?runs=delete", None, {"If-Match": "*"}
     )
     uploads = [partial(ask, two[n % 2], "POST", runs_of(scenario_id), document(n)) for n in range(EDITS)]
-    answers = all_at_once([*uploads[:10], deletion, *uploads[10:]])  # type: ignore[list-item]
+    answers = all_at_once([*uploads[:10], deletion, *uploads[10:]])
     statuses = Counter(answer.status for answer in answers)
     assert statuses[204] == 1
     assert statuses[201] + statuses[404] == EDITS
