@@ -22,8 +22,8 @@ def session_postgres() -> Iterator[CrashingPostgres]:
 @pytest.fixture
 def own_postgres(session_postgres: CrashingPostgres) -> CrashingPostgres:
     """Return a Postgres that runs and has nothing in it, whatever the test before did to it."""
-    session_postgres.end()
-    session_postgres.start()
+    if not session_postgres.runs():
+        session_postgres.start()
     for statement in (
         "ALTER SYSTEM RESET synchronous_standby_names",
         "SELECT pg_reload_conf()",

@@ -15,6 +15,7 @@ _SETTINGS = (
     # What is found after a crash must be there by the service's doing.
     "fsync = on",
     "synchronous_commit = off",
+    "wal_writer_delay = 10s",
     "wal_level = replica",
     "shared_buffers = '16MB'",
     # A standby tells the service at once that it may not write.
@@ -81,9 +82,13 @@ class CrashingPostgres:
             shutil.rmtree(copy.data)
             shutil.rmtree(copy.address)
 
+    def runs(self) -> bool:
+        """Return whether it was started and neither stopped nor crashed."""
+        return (self.data / "postmaster.pid").exists()
+
     def end(self) -> None:
         """End it where it runs."""
-        if (self.data / "postmaster.pid").exists():
+        if self.runs():
             self.crash()
 
     def _control(self, *arguments: str) -> None:

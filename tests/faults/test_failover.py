@@ -1,4 +1,4 @@
-"""The primary of Postgres is lost, and its standby takes over: nothing acknowledged is lost, nobody restarts a thing."""
+"""The primary of Postgres is lost, and its standby takes over: nothing acknowledged is lost, nothing restarted."""
 
 from contextlib import suppress
 
