@@ -24,7 +24,7 @@ test: $(VENV)/.test
 	$(BIN)/ruff check --quiet .
 	$(BIN)/mypy --no-error-summary
 	$(BIN)/lint-imports --no-logo
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses auto --dist loadfile
 
 benchmark: $(VENV)/.test
 	$(BIN)/python -m benchmarks

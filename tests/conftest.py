@@ -16,14 +16,20 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from sqlalchemy.engine import make_url
 
 from service.store import migrate, tables
 from service.store.database import Database
 
 # The same examples in every run, and no clock: what passes here passes in CI.
-settings.register_profile("repeatable", derandomize=True, deadline=None, database=None)
+settings.register_profile(
+    "repeatable",
+    derandomize=True,
+    deadline=None,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("repeatable")
 
 BOTH = ("sqlite", "postgres")

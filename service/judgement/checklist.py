@@ -133,7 +133,7 @@ def _counted(sizing: Sizing) -> str:
 
 
 def _stall_budget(spec: ScenarioSpec, sizing: Sizing) -> ChecklistItem:
-    seconds = f"{sentences.number(sizing.blocking.seconds)} s"
+    seconds = f"{sentences.number(sizing.blocking.allowed_seconds)} s"
     if spec.save.blocking_seconds is not None:
         return _stated(
             ChecklistId.STALL_BUDGET, f"A save may stop training for {seconds}.", "#/save/blocking_seconds"

@@ -300,7 +300,7 @@ def _times(spec: ScenarioSpec, sizing: Sizing, measured: _Usable) -> _Times:
     if not is_async or sizing.write.durable_lag_seconds is None:
         return _Times(_saved_in(sizing, measured, stalled, blocking), None, _load(spec, sizing, measured))
     persisted = _timed(measured.get(TargetId.PERSIST_SECONDS))
-    lag = _saved_in(sizing, measured, persisted, _Time(sizing.write.durable_lag_seconds))
+    lag = _saved_in(sizing, measured, persisted, _Time(sizing.write.window_seconds(sizing.blocking)))
     return _Times(stalled or blocking, lag, _load(spec, sizing, measured))
 
 
@@ -429,13 +429,36 @@ def _measured_spec(spec: ScenarioSpec, sizing: Sizing, times: _Times) -> Scenari
     save: dict[str, object] = {"blocking_seconds": blocking.seconds, "overhead_fraction": None}
     if lag is not None:
         save["durable_lag_seconds"] = lag.seconds
+        if spec.save.staging_budget_bytes_per_node is not None:
+            save |= _through_staging(sizing, blocking, lag)
     changed: dict[str, object] = {"save": spec.save.model_copy(update=save), "storage": None}
+    if spec.restore is None and spec.restart.seconds is None:
+        # The load may have come from the storage block.
+        changed["restart"] = spec.restart.model_copy(update={"load_seconds": sizing.restart.load_seconds})
     if load is not None and load.targets and spec.restore is not None:
-        specified = _specified_load_seconds(spec, spec.restore.target_seconds)
-        others = max(sizing.restart.seconds - specified, 0.0)
-        changed["restart"] = RestartSpec.model_construct(seconds=others + load.seconds)
+        if spec.restart.seconds is None:
+            changed["restart"] = spec.restart.model_copy(update={"load_seconds": load.seconds})
+        else:
+            others = max(spec.restart.seconds - spec.restore.target_seconds, 0.0)
+            changed["restart"] = RestartSpec.model_construct(seconds=others + load.seconds)
         changed["restore"] = spec.restore.model_copy(update={"target_seconds": load.seconds})
     return spec.model_copy(update=changed)
+
+
+def _through_staging(sizing: Sizing, blocking: _Time, lag: _Time) -> dict[str, object]:
+    """Return the fields of a save that goes through a staging budget.
+
+    A measured stall holds the wait for staging memory, and a measured lag is what is left of the drain after it. Any
+    other figure says how long the whole drain takes, from which both follow.
+    """
+    if not blocking.targets and TargetId.PERSIST_SECONDS not in {target.id for target in lag.targets}:
+        return {"blocking_seconds": sizing.blocking.allowed_seconds}
+    unstaged: dict[str, object] = {
+        "staging_budget_bytes_per_node": None,
+        "copy_seconds": None,
+        "drain_overlaps_copy": None,
+    }
+    return unstaged if lag.targets else {**unstaged, "durable_lag_seconds": sizing.write.durable_lag_seconds}
 
 
 def _difference(specified: Sizing, measured: Sizing) -> Difference:

@@ -204,12 +204,14 @@ class Reading:
         read_amplification: Bytes read over the checkpoint's bytes, where a document does not know the former.
         statistic: Which of the repetitions' rates is compared.
         time_statistic: Which of their times. Each of them is already that of its slowest rank.
+        differential: Whether most saves hold differences alone, so that the largest one is a full one.
     """
 
     mode: SaveMode
     read_amplification: float = 1.0
     statistic: Statistic = Statistic.MEAN
     time_statistic: Statistic = Statistic.MAX
+    differential: bool = False
 
     def statistic_of(self, kind: Kind) -> Statistic:
         """Return what stands for the repetitions of such a figure."""
@@ -308,7 +310,9 @@ def _of_dcp(
     if not known:
         return None
     statistic = reading.statistic_of(source.kind) if source.kind is not Kind.SIZE else None
-    if statistic is None:
+    if statistic is None and reading.differential:
+        value = max(known.values())
+    elif statistic is None:
         value = max(known.values(), key=lambda each: abs(each - expected))
     else:
         value = _statistic(list(known.values()), statistic)

@@ -130,6 +130,7 @@ def reading_of(spec: ScenarioSpec, sizing: Sizing | None, choice: EvidenceChoice
         read_amplification=amplification or 1.0,
         statistic=choice.statistic,
         time_statistic=choice.time_statistic,
+        differential=spec.model.differential_fraction is not None,
     )
 
 

@@ -62,8 +62,7 @@ class Case:
     @property
     def window_seconds(self) -> float:
         """In what time a save is written."""
-        lag = self.sizing.write.durable_lag_seconds
-        return lag if lag is not None else self.sizing.blocking.seconds
+        return self.sizing.write.window_seconds(self.sizing.blocking)
 
     @property
     def one_write_bytes(self) -> int:

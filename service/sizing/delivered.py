@@ -3,7 +3,9 @@
 from service.sizing import bandwidth, interval
 from service.sizing.formulas import restart_with_load
 from service.sizing.operation import Job, Operation, collision, cost_of, interval_for, operate
+from service.sizing.restarting import Restarting, restart_block
 from service.sizing.sizing import (
+    Blocking,
     Delivered,
     DeliveredCapacity,
     DeliveredRead,
@@ -12,34 +14,15 @@ from service.sizing.sizing import (
     SizingWarning,
     WarningCode,
 )
+from service.sizing.staged import staged, stalls, with_stall
+from service.sizing.transfers import LIMITING_FIELD, load_transfer, save_transfer
 from service.units import TB
-
-LIMITING_FIELD = {
-    bandwidth.Limit.AGGREGATE_BANDWIDTH: "#/storage/write_gb_per_second",
-    bandwidth.Limit.NODE_BANDWIDTH: "#/storage/node_gb_per_second",
-    bandwidth.Limit.FILE_CREATES: "#/storage/file_creates_per_second",
-}
-
-
-def save_transfer(job: Job) -> bandwidth.Transfer:
-    """Return how long a save takes on the spec's storage system, whose write bandwidth is known."""
-    storage = job.spec.storage_system
-    assert storage is not None  # noqa: S101 - callers ask the spec first
-    return bandwidth.transfer_time(
-        total_bytes=job.checkpoint_bytes,
-        total_gb_per_second=storage.write_gb_per_second,
-        node_bytes=job.node_share_bytes,
-        node_gb_per_second=storage.node_gb_per_second,
-        files=job.files,
-        file_creates_per_second=storage.file_creates_per_second,
-    )
 
 
 def delivered(
     job: Job,
     specified: Operation,
-    restart_seconds: float,
-    load_seconds: float | None,
+    way_back: Restarting,
     warnings: list[SizingWarning],
 ) -> Delivered:
     """Return what the spec's storage system delivers; a figure that it does not have keeps the specified value."""
@@ -48,7 +31,8 @@ def delivered(
     assert storage is not None  # noqa: S101 - the caller asks first
     blocking_seconds, lag_seconds = specified.blocking.seconds, specified.durable_lag_seconds
     interval_seconds = specified.interval.seconds
-    write = read = restart = None
+    write = read = through = None
+    found = way_back
     if spec.storage_times_a_save:
         transfer = save_transfer(job)
         write = DeliveredWrite(
@@ -61,21 +45,28 @@ def delivered(
             creates_per_second=bandwidth.create_rate(files=job.files, window_seconds=transfer.seconds),
         )
         _warn_of_unknown(storage.write_gb_per_second, "write", warnings)
-        if job.is_async:
+        if spec.save.staging_budget_bytes_per_node is not None:
+            through = staged(
+                spec,
+                node_share_bytes=job.staged_share_bytes,
+                mtbf_seconds=job.mtbf_seconds,
+                drain_seconds=transfer.seconds,
+            )
+            assert through is not None  # noqa: S101 - a drain that no interval stretches always has an answer
+            interval_seconds, blocking_seconds = through.interval_seconds, through.blocking_seconds
+            lag_seconds = through.lag_seconds
+            write = write.model_copy(update={"durable_lag_seconds": lag_seconds})
+            if through.exceeds:
+                warnings.append(stalls(job, through, where="On the given storage a"))
+        elif job.is_async:
             lag_seconds = transfer.seconds
         else:
             blocking_seconds = transfer.seconds
             interval_seconds = interval_for(job, blocking_seconds, None)
-    if storage.read_gb_per_second is not None or storage.node_gb_per_second is not None:
-        restored_fraction = job.saved.restored_bytes / job.checkpoint_bytes
+    if spec.storage_times_a_load:
+        transfer = load_transfer(job)
         amount = bandwidth.read_bytes(
             checkpoint_bytes=job.saved.restored_bytes, read_amplification=job.read_amplification
-        )
-        transfer = bandwidth.transfer_time(
-            total_bytes=amount,
-            total_gb_per_second=storage.read_gb_per_second,
-            node_bytes=job.node_read_bytes * restored_fraction,
-            node_gb_per_second=storage.node_gb_per_second,
         )
         read = DeliveredRead(
             seconds=transfer.seconds,
@@ -83,13 +74,15 @@ def delivered(
             limited_by=transfer.limited_by,
         )
         _warn_of_unknown(storage.read_gb_per_second, "read", warnings)
-        if load_seconds is not None:
-            restart_seconds = restart_with_load(
-                restart_seconds=restart_seconds,
-                specified_load_seconds=load_seconds,
-                load_seconds=transfer.seconds,
+        if way_back.load_seconds is not None:
+            found = way_back.with_load(
+                restart_with_load(
+                    restart_seconds=way_back.seconds,
+                    specified_load_seconds=way_back.load_seconds,
+                    load_seconds=transfer.seconds,
+                ),
+                transfer.seconds,
             )
-            restart = Restart(seconds=restart_seconds, load_seconds=transfer.seconds)
         else:
             warnings.append(
                 SizingWarning(
@@ -117,18 +110,29 @@ def delivered(
             f"a save takes {blocking_seconds:.6g} s and the interval is {interval_seconds:.6g} s, "
             "which leaves no time to train",
         )
+        stalled = None
+        if through is not None:
+            stalled = with_stall(
+                Blocking(seconds=blocking_seconds, overhead_fraction=blocking_seconds / interval_seconds),
+                through,
+            )
         return Delivered(
             feasible=False,
             reason=_sentence(reasons),
             next_interval_seconds=interval.exact_interval(
                 blocking_seconds=blocking_seconds, mtbf_seconds=job.mtbf_seconds
             ),
-            restart=restart,
+            blocking=stalled,
+            restart=Restart(seconds=found.seconds, load_seconds=found.load_seconds)
+            if found is not way_back
+            else None,
             write=write,
             read=read,
             capacity=space,
         )
-    operation = operate(job, interval_seconds, blocking_seconds, lag_seconds, restart_seconds)
+    operation = operate(job, interval_seconds, blocking_seconds, lag_seconds, found.seconds)
+    if through is not None:
+        operation = operation._replace(blocking=with_stall(operation.blocking, through))
     if operation.interval.effective_seconds is not None and write is not None:
         warnings.append(collision(job, operation, LIMITING_FIELD[write.limited_by]))
     return Delivered(
@@ -136,7 +140,7 @@ def delivered(
         reason=_sentence(reasons),
         interval=operation.interval,
         blocking=operation.blocking,
-        restart=restart or Restart(seconds=restart_seconds, load_seconds=load_seconds),
+        restart=restart_block(found, job, operation),
         write=write,
         read=read,
         capacity=space,

@@ -19,8 +19,11 @@ from service.sizing import (
     inverse,
     layout,
     recovery,
+    restart,
     saves,
+    staging,
     tiers,
+    trainer,
 )
 
 ARTICLE_1 = '"Checkpoint Storage That Doesn\'t Stall Training"'
@@ -32,6 +35,7 @@ CHECK_N_RUN = (
 YOUNG = "J. W. Young, Communications of the ACM 17(9), 1974"
 DALY = "J. T. Daly, Future Generation Computer Systems 22, 2006"
 RENEWAL = "Renewal argument for exponential failures; with no durable lag the complete formula of " + DALY
+STAGING = "A copy that does not fit its staging memory goes on as fast as that drains"
 GEMINI = "Z. Wang et al., GEMINI, SOSP 2023, section 4"
 TIERED = "Renewal argument for exponential failures, tier by tier; cf. A. Moody et al., SCR, SC10"
 GARWOOD = "F. Garwood, Biometrika 28(3/4), 1936: exact Poisson limits"
@@ -149,7 +153,7 @@ def stall_usd_per_day(
     """Return the cost of stalls where each save also waits for the one before it. [USD/day]"""
     return cost.stall_usd_per_day(
         cluster_usd_per_hour=cluster_usd_per_hour,
-        blocking_seconds=blocking_seconds + effective_seconds - interval_seconds,
+        blocking_seconds=blocking_seconds + (effective_seconds - interval_seconds),
         interval_seconds=effective_seconds,
     )
 
@@ -213,6 +217,12 @@ _STALL = (
 _COLLIDING = (
     "exp(-(restart_seconds + interval_seconds - [one buffer: blocking_seconds])/mtbf_seconds)"
     " / (exp(effective_interval_seconds/mtbf_seconds) - 1)"
+)
+
+_BUFFERED = (
+    "(C * q/(1 - q) + q**m * (d - r + d * q/(1 - q))) * exp(-(restart_seconds + T)/M) / M with C blocking_seconds, "
+    "T interval_seconds, M mtbf_seconds, P effective_interval_seconds, q = exp(-P/M), d = P - T, "
+    "a = (staging_buffers - 1) * T - C, r = a mod d, m = (a - r)/d + 1"
 )
 
 REGISTER = {
@@ -466,6 +476,13 @@ REGISTER = {
             interval.exact_interval,
         ),
         Formula(
+            "best_interval",
+            "max(exact_interval, min(durable_lag_seconds + [one buffer: blocking_seconds], "
+            "blocking_seconds + mtbf_seconds))",
+            RENEWAL + "; its optimum where saves wait for each other",
+            interval.best_interval,
+        ),
+        Formula(
             "young_interval_at_overhead",
             "2 * overhead_fraction * mtbf_seconds",
             YOUNG + ", with the blocking time a fraction of the interval",
@@ -547,6 +564,48 @@ REGISTER = {
                 ),
                 staging_buffers=staging_buffers,
             ),
+        ),
+        Formula(
+            "serial_stall",
+            "copy_seconds + max(node_share_bytes - staging_budget_bytes, 0) / (drain_gb_per_second * 1e9)",
+            STAGING,
+            staging.serial_stall,
+        ),
+        Formula(
+            "overlapped_stall",
+            "max(copy_seconds, (node_share_bytes - staging_budget_bytes) / (drain_gb_per_second * 1e9))",
+            STAGING,
+            staging.overlapped_stall,
+        ),
+        Formula(
+            "serial_stall_in_force",
+            "max(allowed_seconds, serial_stall)",
+            STAGING,
+            lambda *, allowed_seconds, **inputs: max(allowed_seconds, staging.serial_stall(**inputs)),
+        ),
+        Formula(
+            "overlapped_stall_in_force",
+            "max(allowed_seconds, overlapped_stall)",
+            STAGING,
+            lambda *, allowed_seconds, **inputs: max(allowed_seconds, staging.overlapped_stall(**inputs)),
+        ),
+        Formula(
+            "interval_of_wait",
+            "spared_seconds / waiting_fraction",
+            "Where a wait that grows with the interval has used up what the rest of the stall leaves it",
+            staging.interval_of_wait,
+        ),
+        Formula(
+            "serial_lag",
+            "min(node_share_bytes, staging_budget_bytes) / (drain_gb_per_second * 1e9)",
+            STAGING,
+            staging.serial_lag,
+        ),
+        Formula(
+            "overlapped_lag",
+            "max(node_share_bytes / (drain_gb_per_second * 1e9) - staging_stall_seconds, 0)",
+            STAGING,
+            staging.overlapped_lag,
         ),
         Formula(
             "transfer_time",
@@ -662,6 +721,18 @@ REGISTER = {
             goodput.effective_training_time_ratio,
         ),
         Formula(
+            "buffered_saving",
+            _BUFFERED,
+            RENEWAL + "; durable saves are waited for once training has run ahead by every buffer",
+            lambda **inputs: goodput.exact_goodput_when_saves_collide(**inputs).saving,
+        ),
+        Formula(
+            "buffered_lost_work",
+            "exp(-restart_seconds/mtbf_seconds) - colliding_goodput - buffered_saving",
+            RENEWAL + "; what is left of the time beside useful work, saving and restarting",
+            lambda **inputs: goodput.exact_goodput_when_saves_collide(**inputs).lost_work,
+        ),
+        Formula(
             "first_order_lost_work",
             "interval_seconds / 2 / mtbf_seconds",
             ARTICLE_1,
@@ -683,7 +754,7 @@ REGISTER = {
         ),
         Formula(
             "colliding_stall_usd_per_day",
-            "86400 / effective_seconds * (blocking_seconds + effective_seconds - interval_seconds)"
+            "86400 / effective_seconds * (blocking_seconds + (effective_seconds - interval_seconds))"
             " * cluster_usd_per_hour / 3600",
             ARTICLE_1 + ", with the wait for the save before",
             stall_usd_per_day,
@@ -846,6 +917,64 @@ REGISTER = {
             lambda *, period_seconds, mtbf_seconds, **levels: tiers.first_order_waste(
                 tier_levels(levels), period_seconds=period_seconds, mtbf_seconds=mtbf_seconds
             ),
+        ),
+        Formula(
+            "spares_exhausted",
+            "node_loss_fraction * P(N >= spare_nodes), N a Poisson number of mean "
+            "node_loss_fraction * repair_hours * 3600 / mtbf_seconds",
+            "L. Takacs, Introduction to the Theory of Queues, 1962: nodes in repair as the queue M/G/infinity",
+            restart.spares_exhausted,
+        ),
+        Formula(
+            "mean_reschedule",
+            "reschedule_seconds * (1 - spares_exhausted_fraction)"
+            " + reschedule_without_spares_seconds * spares_exhausted_fraction",
+            DEFINITION,
+            restart.mean_reschedule,
+        ),
+        Formula(
+            "restart_with_spares",
+            "other_parts_seconds + mean_reschedule for spares_exhausted",
+            DEFINITION,
+            restart.restart_with_spares,
+        ),
+        Formula(
+            "replay",
+            "mtbf_seconds - interval_seconds * exp(-durable_lag_seconds/mtbf_seconds)"
+            " / (exp(interval_seconds/mtbf_seconds) - 1)",
+            RENEWAL + "; its lost work by failure",
+            restart.replay,
+        ),
+        Formula(
+            "colliding_replay",
+            "mtbf_seconds * colliding_lost_work without a restart, with more buffers buffered_lost_work",
+            RENEWAL + "; its lost work by failure",
+            restart.replay_when_saves_collide,
+        ),
+        Formula(
+            "interval_steps",
+            "max(1, round((interval_seconds - blocking_seconds) / step_seconds))",
+            DEFINITION,
+            trainer.interval_steps,
+        ),
+        Formula(
+            "interval_of_steps",
+            "interval_steps * step_seconds + blocking_seconds",
+            DEFINITION,
+            trainer.interval_of_steps,
+        ),
+        Formula("writing_ranks", "ceil(writers / nodes)", DEFINITION, trainer.writing_ranks),
+        Formula(
+            "writer_threads",
+            "max(1, ceil(node_gb_per_second / (thread_gb_per_second * writing_ranks)))",
+            ARTICLE_2,
+            trainer.writer_threads,
+        ),
+        Formula(
+            "threads_of_a_node",
+            "threads * writing_ranks",
+            DEFINITION,
+            lambda *, threads, writing_ranks: threads * writing_ranks,
         ),
         Formula(
             "restart_with_load",

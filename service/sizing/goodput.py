@@ -110,10 +110,14 @@ def exact_goodput_when_saves_collide(
     staging_buffers: int,
     mtbf_seconds: float,
 ) -> Split:
-    """Return where the wall time goes when each save waits until the one before it is durable.
+    """Return where the wall time goes when saves wait for a staging buffer.
 
     ``goodput = (T - C)/M * exp(-L/M) / (exp(P/M) - 1)`` with ``L = R + T - C`` for one staging buffer and
-    ``L = R + T`` for more. The wait counts as saving.
+    ``L = R + T`` for more. The wait for a buffer counts as saving where the save that held it became durable.
+
+    With one buffer every such save was waited for, ``P - T`` long. With `b` buffers training runs ahead of the
+    drains after a restart, by ``a = (b - 1) * T - C``, before the first wait: `n` durable saves were waited for
+    ``max(n * (P - T) - a, 0)`` in all. What is run ahead is lost at the next failure.
 
     Args:
         interval_seconds: The interval asked for, `T`. [s]
@@ -126,15 +130,53 @@ def exact_goodput_when_saves_collide(
     References:
         The same renewal argument; checked by event-by-event simulation in the tests.
     """
-    exposed = interval_seconds - (blocking_seconds if staging_buffers == 1 else 0.0)
-    return _split(
+    one_buffer = staging_buffers == 1
+    wait_seconds = effective_interval_seconds - interval_seconds
+    split = _split(
         period_seconds=effective_interval_seconds,
         useful_seconds=interval_seconds - blocking_seconds,
-        saving_seconds=effective_interval_seconds - interval_seconds + blocking_seconds,
+        saving_seconds=wait_seconds + blocking_seconds,
         restart_seconds=restart_seconds,
-        exposed_seconds=exposed,
+        exposed_seconds=interval_seconds - (blocking_seconds if one_buffer else 0.0),
         mtbf_seconds=mtbf_seconds,
     )
+    if one_buffer or wait_seconds <= 0.0:
+        return split
+    met, not_met = _waits(
+        period_seconds=effective_interval_seconds,
+        wait_seconds=wait_seconds,
+        ahead_seconds=(staging_buffers - 1) * interval_seconds - blocking_seconds,
+        exposed_seconds=restart_seconds + interval_seconds,
+        mtbf_seconds=mtbf_seconds,
+    )
+    stalls = split.goodput * (blocking_seconds / (interval_seconds - blocking_seconds))
+    return split._replace(saving=stalls + met, lost_work=split.lost_work + not_met)
+
+
+def _waits(
+    *,
+    period_seconds: float,
+    wait_seconds: float,
+    ahead_seconds: float,
+    exposed_seconds: float,
+    mtbf_seconds: float,
+) -> tuple[float, float]:
+    """Return the fraction of the wall time that durable saves were waited for, and what is spared of it.
+
+    A life between failures sees at least `j` durable saves with the probability ``exp(-(L + j*P)/M)``. Of the
+    ``n * (P - T)`` that `n` of them would be waited for, ``min(n * (P - T), a)`` are spared: all of the first
+    ``m - 1``, and of save `m` what is left of `a`.
+    """
+    left = math.fmod(ahead_seconds, wait_seconds)
+    spared_saves = (ahead_seconds - left) / wait_seconds
+    period, exposed = period_seconds / mtbf_seconds, exposed_seconds / mtbf_seconds
+    turning = math.exp(-exposed - (spared_saves + 1.0) * period)
+    counted = -math.expm1(-period)
+    met = (wait_seconds - left) * turning + wait_seconds * turning * math.exp(-period) / counted
+    not_met = left * turning + wait_seconds * math.exp(-exposed - period) * (
+        -math.expm1(-spared_saves * period) / counted
+    )
+    return met / mtbf_seconds, not_met / mtbf_seconds
 
 
 def effective_interval(

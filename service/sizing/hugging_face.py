@@ -305,9 +305,16 @@ class _Family(NamedTuple):
             tied=read.flag("tie_word_embeddings", default=self.tied),
             norm_size=self.norm_size,
             head_bias=self.head_bias,
-            notes=self.notes(read),
+            notes=(*self.notes(read), *_sharing_note(read)),
         )
         return _assembled(stack, beside, self.forward(read, hidden, layers))
+
+
+def _sharing_note(read: ModelConfig) -> tuple[str, ...]:
+    """Return what is taken for granted of a config that does not say how many heads keys and values have."""
+    if read.count("num_key_value_heads", default=0, least=0):
+        return ()
+    return ("The config has no num_key_value_heads, so keys and values have a head for each query's",)
 
 
 def _frame(read: ModelConfig) -> tuple[int, int, int]:

@@ -3,6 +3,7 @@
 from service.errors import Fault, Unsatisfiable
 from service.sizing import bandwidth, checkpoint, cost, failures, presets
 from service.sizing.operation import Job, Operation, exact_split, interval_for
+from service.sizing.restarting import Restarting, restarting
 from service.sizing.sizing import (
     AtMtbf,
     ComponentFailures,
@@ -13,6 +14,7 @@ from service.sizing.sizing import (
     WarningCode,
 )
 from service.sizing.spec import DEFAULT_HEADROOM, FailingComponent, FailuresSpec, ScenarioSpec
+from service.sizing.staged import staged
 
 MTBF_LEAST_SECONDS = 1.0
 MTBF_MOST_SECONDS = 1e12
@@ -160,7 +162,7 @@ def uncertainty_of(
     job: Job,
     block: Failures,
     operation: Operation,
-    restart_seconds: float,
+    way_back: Restarting,
     warnings: list[SizingWarning],
 ) -> Uncertainty | None:
     """Return what follows at both ends of the interval of the mean time between failures; None where it has not two."""
@@ -170,7 +172,7 @@ def uncertainty_of(
     if job.gpu_hour_usd is not None:
         hourly = cost.cluster_usd_per_hour(gpus=job.spec.cluster.gpus, gpu_hour_usd=job.gpu_hour_usd)
     low, high = (
-        _at(job, seconds, operation.blocking.seconds, restart_seconds, hourly)
+        _at(job._replace(mtbf_seconds=seconds), operation.blocking.seconds, way_back.seconds, hourly)
         for seconds in (block.mtbf_low_seconds, block.mtbf_high_seconds)
     )
     if low.goodput_fraction is None:
@@ -187,21 +189,35 @@ def uncertainty_of(
 
 def _at(
     job: Job,
-    mtbf_seconds: float,
     blocking_seconds: float,
     restart_seconds: float,
     cluster_usd_per_hour: float | None,
 ) -> AtMtbf:
-    """Return what the scenario comes to at another mean time between failures; the stall is the job's own."""
-    overhead = job.spec.save.overhead_fraction
-    interval_seconds = interval_for(
-        job, blocking_seconds if overhead is None else None, overhead, mtbf_seconds
-    )
-    if overhead is not None:
-        blocking_seconds = interval_seconds * overhead
+    """Return what the scenario comes to at the job's mean time between failures, one end of its interval.
+
+    The stall is the scenario's own but where it waits for staging memory, and so is the restart but where spares
+    are counted.
+    """
+    spec, mtbf_seconds = job.spec, job.mtbf_seconds
+    overhead = spec.save.overhead_fraction
+    told = {}
+    if spec.restart.spare_nodes is not None:
+        told["restart_seconds"] = restart_seconds = restarting(job).seconds
+    through = None
+    if spec.save.staging_budget_bytes_per_node is not None:
+        through = staged(spec, node_share_bytes=job.staged_share_bytes, mtbf_seconds=mtbf_seconds)
+    if through is not None:
+        interval_seconds, blocking_seconds = through.interval_seconds, through.blocking_seconds
+        told["blocking_seconds"] = blocking_seconds
+    else:
+        interval_seconds = interval_for(job, blocking_seconds if overhead is None else None, overhead)
+        if overhead is not None:
+            blocking_seconds = interval_seconds * overhead
     if interval_seconds - blocking_seconds <= 0.0:
-        return AtMtbf(mtbf_seconds=mtbf_seconds, interval_seconds=interval_seconds)
-    lag_seconds = durable_lag_of(job.spec, interval_seconds) if job.is_async else 0.0
+        return AtMtbf(mtbf_seconds=mtbf_seconds, interval_seconds=interval_seconds, **told)
+    lag_seconds = durable_lag_of(spec, interval_seconds) if job.is_async else 0.0
+    if through is not None:
+        lag_seconds = through.lag_seconds
     _, split = exact_split(
         job, interval_seconds, blocking_seconds, lag_seconds, restart_seconds, mtbf_seconds
     )
@@ -209,6 +225,7 @@ def _at(
     return AtMtbf(
         mtbf_seconds=mtbf_seconds,
         interval_seconds=interval_seconds,
+        **told,
         goodput_fraction=split.goodput,
         waste_fraction=waste_fraction,
         waste_usd_per_year=cost.wasted_usd_per_year(

@@ -57,6 +57,24 @@ def exact_interval(*, blocking_seconds: float, mtbf_seconds: float) -> float:
     return blocking_seconds + mtbf_seconds * useful
 
 
+def best_interval(
+    *, blocking_seconds: float, durable_lag_seconds: float, staging_buffers: int, mtbf_seconds: float
+) -> float:
+    """Return the interval that maximises the exact goodput for a durable lag that can make saves wait. [s]
+
+    The interval of `exact_interval` where no save waits at it. Else the shortest at which none does, ``C + D``
+    with one staging buffer and `D` with more; but ``C + M`` where that is shorter: saves then wait, and there
+    is nothing to gain from training longer between two of them than a failure lets it.
+
+    References:
+        The derivatives of `goodput.exact_goodput` and, where saves collide, of
+        `goodput.exact_goodput_when_saves_collide`, whose goodput goes with ``(T - C) * exp(-T/M)``.
+    """
+    free = durable_lag_seconds + (blocking_seconds if staging_buffers == 1 else 0.0)
+    exact = exact_interval(blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds)
+    return max(exact, min(free, blocking_seconds + mtbf_seconds))
+
+
 def young_interval_at_overhead(*, overhead_fraction: float, mtbf_seconds: float) -> float:
     """Return Young's interval where the blocking time is a fraction of it. [s]
 

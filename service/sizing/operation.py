@@ -10,6 +10,7 @@ from service.sizing.placement import Placement
 from service.sizing.sizing import (
     Blocking,
     Capacity,
+    Collision,
     Cost,
     ExactGoodput,
     FirstOrderGoodput,
@@ -46,12 +47,19 @@ class Job(NamedTuple):
     gpu_hour_usd: float | None
 
     @property
+    def whole_share_bytes(self) -> float:
+        """What a whole copy takes of the node that holds most: tiers keep such, whatever shared storage does. [B]"""
+        return self.node_share_bytes * (self.saved.whole_bytes / self.checkpoint_bytes)
+
+    @property
     def staging_bytes_per_node(self) -> float:
         """Host memory that async staging takes on the node that holds most; it holds the state uncompressed. [B]"""
-        return bandwidth.staging_bytes(
-            node_bytes=self.node_share_bytes * (self.saved.staged_bytes / self.checkpoint_bytes),
-            staging_buffers=self.buffers,
-        )
+        return bandwidth.staging_bytes(node_bytes=self.staged_share_bytes, staging_buffers=self.buffers)
+
+    @property
+    def staged_share_bytes(self) -> float:
+        """What one save stages there. [B]"""
+        return self.node_share_bytes * (self.saved.staged_bytes / self.checkpoint_bytes)
 
 
 class Operation(NamedTuple):
@@ -69,18 +77,13 @@ def interval_for(
     job: Job,
     blocking_seconds: float | None,
     overhead_fraction: float | None,
-    mtbf_seconds: float | None = None,
 ) -> float:
-    """Return the interval by the spec's rule: for a blocking time, or else for a fraction of the interval.
-
-    The mean time between failures is the job's unless another is asked about.
-    """
+    """Return the interval by the spec's rule: for a blocking time, or else for a fraction of the interval."""
     rule = job.spec.interval.rule
     if rule is IntervalRule.FIXED:
         assert job.spec.interval.seconds is not None  # noqa: S101 - the spec refuses it
         return job.spec.interval.seconds
-    if mtbf_seconds is None:
-        mtbf_seconds = job.mtbf_seconds
+    mtbf_seconds = job.mtbf_seconds
     if blocking_seconds is not None:
         return _RULES[rule](blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds)
     assert overhead_fraction is not None  # noqa: S101
@@ -146,6 +149,15 @@ def operate(
     period, split = exact_split(
         job, interval_seconds, blocking_seconds, durable_lag_seconds, restart_seconds, mtbf_seconds
     )
+    exact = interval.exact_interval(blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds)
+    best = None
+    if job.is_async and _collides(job.buffers, exact, blocking_seconds, durable_lag_seconds):
+        best = interval.best_interval(
+            blocking_seconds=blocking_seconds,
+            durable_lag_seconds=durable_lag_seconds,
+            staging_buffers=job.buffers,
+            mtbf_seconds=mtbf_seconds,
+        )
     collides = period > interval_seconds
     first = goodput.first_order_waste(
         interval_seconds=interval_seconds,
@@ -170,10 +182,10 @@ def operate(
                 blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds
             ),
             daly_seconds=interval.daly_interval(blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds),
-            exact_seconds=interval.exact_interval(
-                blocking_seconds=blocking_seconds, mtbf_seconds=mtbf_seconds
-            ),
+            exact_seconds=exact,
             effective_seconds=period if collides else None,
+            collision=collision_of(job, interval_seconds, blocking_seconds, durable_lag_seconds),
+            best_seconds=best,
         ),
         blocking=Blocking(seconds=blocking_seconds, overhead_fraction=blocking_seconds / interval_seconds),
         period_seconds=period,
@@ -202,6 +214,31 @@ def operate(
         ),
         stall_usd_per_day=stall,
     )
+
+
+def collision_of(
+    job: Job, interval_seconds: float, blocking_seconds: float, durable_lag_seconds: float
+) -> Collision | None:
+    """Return what a save meets that is not durable before the next; None where it is."""
+    if not job.is_async:
+        return None
+    if _collides(job.buffers, interval_seconds, blocking_seconds, durable_lag_seconds):
+        return Collision.BLOCKED
+    if _collides(1, interval_seconds, blocking_seconds, durable_lag_seconds):
+        return Collision.SECOND_BUFFER
+    return None
+
+
+def _collides(
+    buffers: int, interval_seconds: float, blocking_seconds: float, durable_lag_seconds: float
+) -> bool:
+    period = goodput.effective_interval(
+        interval_seconds=interval_seconds,
+        blocking_seconds=blocking_seconds,
+        durable_lag_seconds=durable_lag_seconds,
+        staging_buffers=buffers,
+    )
+    return period > interval_seconds
 
 
 def cost_of(job: Job, operation: Operation, space: Capacity | None) -> Cost | None:

@@ -19,6 +19,8 @@ from service.sizing.unknowns import Asked, Closed, Reached
 
 TOLERANCE = 1e-10
 """Relative width to which a bracket is narrowed."""
+_COARSE_STEPS = 64
+"""How many values a range is looked at in where its end has no sizing."""
 _ROUNDINGS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10)
 """How far a closed form may lie on the wrong side of its goal, by rounding alone."""
 
@@ -119,7 +121,7 @@ class _Search:
 
     def monotone(self) -> Found | Missed:
         """Find the cheapest value where the goal is met the better the further the unknown goes."""
-        best = self._at(self.ends.best)
+        best = self._best_end()
         if not best.meets:
             return self._beyond(best)
         cheapest = self._margin(self.ends.cheapest)
@@ -136,6 +138,25 @@ class _Search:
                 return Found(best)
             best = least
         return Found(self._narrowed(miss=self.ends.cheapest, miss_margin=cheapest, meet=best))
+
+    def _best_end(self) -> Trial:
+        """Return the end of the range where the goal is nearest; where that has no sizing, the best that has one.
+
+        Through a staging budget a shorter stall or lag may bring saves so close together that none of them fits.
+        """
+        try:
+            return self._at(self.ends.best)
+        except Unsatisfiable:
+            best, cheapest = (
+                max(end, unknowns.LEAST_SECONDS) for end in (self.ends.best, self.ends.cheapest)
+            )
+            steps = [
+                best * (cheapest / best) ** (step / _COARSE_STEPS) for step in range(1, _COARSE_STEPS + 1)
+            ]
+            value = max(steps, key=self._margin)
+            if math.isinf(self._margin(value)):
+                raise
+            return self._at(value)
 
     def _beyond(self, end: Trial) -> Found | Missed:
         """Find what the best end misses: a stall so short that its interval lets async saves wait for each other."""
@@ -163,7 +184,10 @@ class _Search:
             stated = 0.0
             if unknowns.stall_follows_interval(self.asked):
                 stall, share = 0.0, block.blocking.overhead_fraction
+        staged = self.asked.spec.save.staging_budget_bytes_per_node is not None
         low = max(self.ends.best, math.nextafter(max(stall, stated), math.inf))
+        if staged:
+            low = self._least_interval()
         low_margin = self._margin(low)
         place = min(max(block.interval.exact_seconds, low), self.ends.cheapest)
         if low_margin >= 0.0:
@@ -171,7 +195,8 @@ class _Search:
         elif self._margin(place) < 0.0:
             # No optimum trains longer between saves than the mean time between failures.
             most = (stall + longest.sizing.failures.mtbf_seconds) / (1.0 - share)
-            high = min(max(most, 2.0 * low), self.ends.cheapest)
+            # Through a staging budget a stall may grow with the interval, and that of the longest says nothing.
+            high = self.ends.cheapest if staged else min(max(most, 2.0 * low), self.ends.cheapest)
             place = inverse.peak(low=low, high=high, margin=self._margin, tolerance=1e-5)
         start = self._at(place)
         if not start.meets:
@@ -183,6 +208,19 @@ class _Search:
             return Found(longest, at_limit=True, least=least)
         narrowed = self._narrowed(miss=longest.value, miss_margin=longest.margin, meet=start)
         return Found(narrowed, least=least)
+
+    def _least_interval(self) -> float:
+        """Return the shortest interval that leaves time to train; the longest does."""
+        low, high = math.log(self.ends.best), math.log(self.ends.cheapest)
+        if math.isfinite(self._margin(self.ends.best)):
+            return self.ends.best
+        while high - low > TOLERANCE:
+            middle = (low + high) / 2.0
+            if math.isfinite(self._margin(math.exp(middle))):
+                high = middle
+            else:
+                low = middle
+        return math.exp(high)
 
     def gpus(self) -> Found | Missed:
         """Find the largest cluster, from above: one with too few nodes for their bandwidth may miss the goal too."""

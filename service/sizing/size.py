@@ -3,11 +3,12 @@
 from service import __version__
 from service.errors import Fault, Unsatisfiable
 from service.sizing import bandwidth, checkpoint, presets
-from service.sizing.delivered import LIMITING_FIELD, delivered, save_transfer
+from service.sizing.delivered import delivered
 from service.sizing.explain import explain
 from service.sizing.interruptions import failures_of, planned_of, uncertainty_of
 from service.sizing.operation import Job, Operation, collision, cost_of, interval_for, operate
 from service.sizing.placement import described
+from service.sizing.restarting import restart_block, restarting
 from service.sizing.shards import shards_of
 from service.sizing.sizing import (
     Capacity,
@@ -15,7 +16,6 @@ from service.sizing.sizing import (
     HostMemory,
     Metadata,
     Read,
-    Restart,
     Sizing,
     SizingWarning,
     Tiers,
@@ -23,8 +23,11 @@ from service.sizing.sizing import (
     Write,
 )
 from service.sizing.spec import DEFAULT_HEADROOM, IntervalRule, SaveMode, ScenarioSpec
+from service.sizing.staged import Staged, drained, staged, stalls, with_stall
 from service.sizing.state import Saved, saved
 from service.sizing.targets import targets
+from service.sizing.trainer_settings import trainer_block
+from service.sizing.transfers import LIMITING_FIELD, save_transfer
 from service.wire import INT64_MAX
 
 ENGINE_VERSION = __version__
@@ -47,19 +50,32 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     model_block, saved_bytes = saved(spec)
     job = _job(spec, saved_bytes, failure_block.mtbf_seconds, warnings)
 
-    restart_seconds, load_seconds = _restart(spec)
+    way_back = restarting(job)
     blocking_seconds, blocking_pointer = _stall(job)
     lag_is_stated = spec.save.durable_lag_seconds is not None
     chosen_seconds = interval_for(job, blocking_seconds, spec.save.overhead_fraction)
     if blocking_seconds is None:
         assert spec.save.overhead_fraction is not None  # noqa: S101 - the spec refuses neither
         blocking_seconds = chosen_seconds * spec.save.overhead_fraction
+    through = None
+    if spec.save.staging_budget_bytes_per_node is not None:
+        through = _staged(job, warnings)
+        chosen_seconds, blocking_seconds = through.interval_seconds, through.blocking_seconds
+        if through.exceeds:
+            blocking_pointer = "#/save/staging_budget_bytes_per_node"
     if chosen_seconds - blocking_seconds <= 0.0:
         raise Unsatisfiable(_no_useful_time(job, chosen_seconds, blocking_seconds, blocking_pointer))
 
-    write, window_seconds = _write(job, chosen_seconds, blocking_seconds)
+    write, window_seconds = _write(
+        job, chosen_seconds, blocking_seconds, through.drained_seconds if through is not None else 0.0
+    )
     lag_seconds = window_seconds if job.is_async else 0.0
-    operation = operate(job, chosen_seconds, blocking_seconds, lag_seconds, restart_seconds)
+    if through is not None:
+        lag_seconds = through.lag_seconds
+        write = write.model_copy(update=drained(through))
+    operation = operate(job, chosen_seconds, blocking_seconds, lag_seconds, way_back.seconds)
+    if through is not None:
+        operation = operation._replace(blocking=with_stall(operation.blocking, through))
     _warn_of_operation(job, operation, lag_is_stated, warnings)
 
     read = None
@@ -118,15 +134,16 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
         failures=failure_block,
         interval=operation.interval,
         blocking=operation.blocking,
-        restart=Restart(seconds=restart_seconds, load_seconds=load_seconds),
+        restart=restart_block(way_back, job, operation),
         write=write,
         read=read,
         metadata=metadata,
         host_memory=_host_memory(job, warnings) if job.is_async else None,
         capacity=space,
+        trainer=trainer_block(job, operation, write, warnings),
         goodput=operation.goodput,
-        uncertainty=uncertainty_of(job, failure_block, operation, restart_seconds, warnings),
-        planned=planned_of(job, restart_seconds),
+        uncertainty=uncertainty_of(job, failure_block, operation, way_back, warnings),
+        planned=planned_of(job, way_back.seconds),
         cost=cost_of(job, operation, space),
         targets=targets(
             is_async=job.is_async,
@@ -137,10 +154,8 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
             metadata=metadata,
             restore_target_seconds=spec.restore.target_seconds if spec.restore is not None else None,
         ),
-        delivered=delivered(job, operation, restart_seconds, load_seconds, warnings)
-        if spec.storage is not None
-        else None,
-        tiers=_tiers(job, operation, restart_seconds, load_seconds, warnings)
+        delivered=delivered(job, operation, way_back, warnings) if spec.storage is not None else None,
+        tiers=_tiers(job, operation, way_back.seconds, way_back.load_seconds, warnings)
         if spec.tiers is not None
         else None,
         warnings=warnings,
@@ -177,23 +192,6 @@ def _job(spec: ScenarioSpec, saved_bytes: Saved, mtbf_seconds: float, warnings: 
     )
 
 
-def _restart(spec: ScenarioSpec) -> tuple[float, float | None]:
-    """Return the restart time and the load in it, where that is known."""
-    restart = spec.restart
-    target = spec.restore.target_seconds if spec.restore is not None else None
-    if restart.seconds is not None:
-        return restart.seconds, target
-    load = restart.load_seconds if restart.load_seconds is not None else target
-    parts = (
-        restart.detect_seconds,
-        restart.reschedule_seconds,
-        restart.initialise_seconds,
-        load,
-        restart.warm_up_seconds,
-    )
-    return sum(part for part in parts if part is not None), load
-
-
 def _stall(job: Job) -> tuple[float | None, str]:
     """Return the blocking time where it does not depend on the interval, and the field it comes from."""
     save = job.spec.save
@@ -203,6 +201,33 @@ def _stall(job: Job) -> tuple[float | None, str]:
         return None, "#/save/overhead_fraction"
     transfer = save_transfer(job)
     return transfer.seconds, LIMITING_FIELD[transfer.limited_by]
+
+
+def _staged(job: Job, warnings: list[SizingWarning]) -> Staged:
+    """Return what the staging budget makes of a save, and warn where that is a longer stall than was allowed."""
+    save = job.spec.save
+    needed = job.staging_bytes_per_node
+    if job.buffers > 1 and (save.staging_budget_bytes_per_node or 0) < needed:
+        raise Unsatisfiable(
+            Fault(
+                "#/save/staging_budget_bytes_per_node",
+                "too_small",
+                f"{job.buffers} staging buffers take {needed:.6g} bytes on a node: give as much, or fewer buffers.",
+            )
+        )
+    found = staged(job.spec, node_share_bytes=job.staged_share_bytes, mtbf_seconds=job.mtbf_seconds)
+    if found is None:
+        raise Unsatisfiable(
+            Fault(
+                "#/save/staging_budget_bytes_per_node",
+                "no_useful_time",
+                "The copy and the wait for staging memory together take as long as the interval, however long that "
+                f"is: stage up to {job.staged_share_bytes:.6g} bytes on a node, or drain with more headroom.",
+            )
+        )
+    if found.exceeds:
+        warnings.append(stalls(job, found))
+    return found
 
 
 def _no_useful_time(job: Job, interval_seconds: float, blocking_seconds: float, pointer: str) -> Fault:
@@ -225,8 +250,10 @@ def _no_useful_time(job: Job, interval_seconds: float, blocking_seconds: float, 
     )
 
 
-def _write(job: Job, interval_seconds: float, blocking_seconds: float) -> tuple[Write, float]:
-    """Return the write block, and the time in which a save is written."""
+def _write(
+    job: Job, interval_seconds: float, blocking_seconds: float, drained_seconds: float
+) -> tuple[Write, float]:
+    """Return the write block, and the time in which a save is written, so much of which passes in the stall."""
     save, total = job.spec.save, job.checkpoint_bytes
     strict = lag = None
     if job.is_async:
@@ -236,7 +263,7 @@ def _write(job: Job, interval_seconds: float, blocking_seconds: float) -> tuple[
         strict = bandwidth.strict_persist_bandwidth(
             checkpoint_bytes=total,
             interval_seconds=interval_seconds,
-            blocking_seconds=blocking_seconds,
+            blocking_seconds=blocking_seconds - drained_seconds,
             staging_buffers=job.buffers,
         )
         headroom = save.headroom if save.headroom is not None else DEFAULT_HEADROOM
@@ -284,6 +311,16 @@ def _warn_of_operation(
 ) -> None:
     exact, first = operation.goodput.exact, operation.goodput.first_order
     waste = exact.saving_fraction + exact.lost_work_fraction + exact.restarting_fraction
+    if job.saved.difference_bytes is not None:
+        warnings.append(
+            SizingWarning(
+                code=WarningCode.DIFFERENTIAL_SAVES_TAKEN_AS_FULL,
+                pointer="#/model/differential_fraction",
+                message="Stalls, lags and bandwidths are those of a full save, which must fit as well; the saves "
+                f"between two full ones write {job.saved.difference_bytes:.6g} bytes, so the true goodput is higher "
+                "than the one given.",
+            )
+        )
     if first.waste_fraction > waste * (1.0 + OVERSTATED_FRACTION):
         warnings.append(
             SizingWarning(
@@ -320,21 +357,22 @@ def _warn_of_operation(
 
 def _host_memory(job: Job, warnings: list[SizingWarning]) -> HostMemory:
     cluster = job.spec.cluster
-    staged = job.staging_bytes_per_node
-    memory = cluster.node_memory_bytes
-    if memory is not None and staged > memory:
+    staged_bytes = job.staging_bytes_per_node
+    memory, room = cluster.node_memory_bytes, job.spec.save.staging_budget_bytes_per_node
+    if memory is not None and room is None and staged_bytes > memory:
         warnings.append(
             SizingWarning(
                 code=WarningCode.STAGING_EXCEEDS_HOST_MEMORY,
                 pointer="#/cluster/host_memory_bytes_per_node",
-                message=f"Staging takes {staged:.6g} bytes on a node that has {memory:.6g}: fewer staging buffers, "
-                "more nodes, or sync saves.",
+                message=f"Staging takes {staged_bytes:.6g} bytes on a node that has {memory:.6g}: fewer staging "
+                "buffers, more nodes, or sync saves.",
             )
         )
     return HostMemory(
-        bytes_per_node=round(staged),
+        bytes_per_node=round(staged_bytes),
         staging_buffers=job.buffers,
-        memory_fraction=staged / memory if memory is not None else None,
+        memory_fraction=staged_bytes / memory if memory is not None else None,
+        budget_fraction=staged_bytes / room if room is not None else None,
     )
 
 

@@ -213,6 +213,10 @@ class AtMtbf(Outgoing):
     """That end. [s]"""
     interval_seconds: float
     """The interval by the scenario's rule. [s]"""
+    blocking_seconds: float | Absent = None
+    """The stall there, where a staging budget bears on it; else it is the scenario's. [s]"""
+    restart_seconds: float | Absent = None
+    """The mean restart there, where spares are counted; else it is the scenario's. [s]"""
     goodput_fraction: float | Absent = None
     """Training that counts, by the exact formula; absent where the interval leaves no time to train."""
     waste_fraction: float | Absent = None
@@ -230,6 +234,13 @@ class Uncertainty(Outgoing):
     """At its upper end."""
 
 
+class Collision(StrEnum):
+    """What happens where a save is not durable before the next one wants to be copied."""
+
+    BLOCKED = "blocked"
+    SECOND_BUFFER = "second_buffer"
+
+
 class Interval(Outgoing):
     """How often a checkpoint is taken, start to start."""
 
@@ -242,9 +253,13 @@ class Interval(Outgoing):
     daly_seconds: float
     """What Daly's higher-order rule gives. [s]"""
     exact_seconds: float
-    """The optimum for exponential failures. [s]"""
+    """The optimum for exponential failures, where the stall does not grow with the interval. [s]"""
     effective_seconds: float | Absent = None
     """The period that results where a save waits for the one before it; absent where none does. [s]"""
+    collision: Collision | Absent = None
+    """Where a save is not durable before the next: `blocked`, or copied to a `second_buffer`; else absent."""
+    best_seconds: float | Absent = None
+    """The optimum for this durable lag where saves at `exact_seconds` wait for each other; else absent. [s]"""
 
 
 class Blocking(Outgoing):
@@ -254,15 +269,55 @@ class Blocking(Outgoing):
     """How long training stops for one save. [s]"""
     overhead_fraction: float
     """The same over the interval."""
+    budget_seconds: float | Absent = None
+    """The stall that the spec allows, where waiting for staging memory makes it longer; it stays the target. [s]"""
+    staging_stall_seconds: float | Absent = None
+    """With a staging budget: the copy, and the wait until what does not fit has drained. [s]"""
+
+    @property
+    def allowed_seconds(self) -> float:
+        """The stall that the spec allows. [s]"""
+        return self.seconds if self.budget_seconds is None else self.budget_seconds
+
+
+class RestartPart(StrEnum):
+    """What passes from a failure until training is where it was."""
+
+    DETECT = "detect"
+    RESCHEDULE = "reschedule"
+    INITIALISE = "initialise"
+    LOAD = "load"
+    WARM_UP = "warm_up"
+    REPLAY = "replay"
+
+
+class RestartShare(Outgoing):
+    """One part of a recovery."""
+
+    part: RestartPart
+    seconds: float
+    """How long it takes, on average. [s]"""
+    fraction: float
+    """The same over `recovery_seconds`."""
 
 
 class Restart(Outgoing):
     """The way back after a failure."""
 
     seconds: float
-    """Detect, reschedule, initialise, load and warm up. [s]"""
+    """Detect, reschedule, initialise, load and warm up, without the replay. [s]"""
     load_seconds: float | Absent = None
     """The load in it, where it is known. [s]"""
+    spares_exhausted_fraction: float | Absent = None
+    """Failures that find no spare node over all failures, where it is stated or follows."""
+    replay_seconds: float | Absent = None
+    """What a failure undoes on average, to be done again: it counts as lost work, and is not in `seconds`. [s]"""
+    recovery_seconds: float | Absent = None
+    """From a failure until training is where it was: restart and replay. [s]"""
+    parts: list[RestartShare] | Absent = None
+    """The parts of a recovery where they are known; all but `replay` add up to `seconds`."""
+    dominant: RestartPart | Absent = None
+    """The longest of them."""
 
 
 class Write(Outgoing):
@@ -284,6 +339,14 @@ class Write(Outgoing):
     """What the node with most to write must sustain; absent without a parallel layout. [10^9 B/s]"""
     durable_lag_seconds: float | Absent = None
     """Async: from training going on until the checkpoint is durable. [s]"""
+    drain_seconds: float | Absent = None
+    """The whole drain of a save, where a part of it passes in the stall; absent where it is the durable lag. [s]"""
+
+    def window_seconds(self, blocking: Blocking) -> float:
+        """Return in what time a save is written: the drain of an async one, the stall of a sync one. [s]"""
+        if self.durable_lag_seconds is None:
+            return blocking.seconds
+        return self.durable_lag_seconds if self.drain_seconds is None else self.drain_seconds
 
 
 class Read(Outgoing):
@@ -321,6 +384,54 @@ class HostMemory(Outgoing):
     """Copies held at once."""
     memory_fraction: float | Absent = None
     """The same over the node's memory, where that is known."""
+    budget_fraction: float | Absent = None
+    """The same over the staging budget, where one is stated: above 1 saves wait for memory."""
+
+
+class Framework(StrEnum):
+    """Whose settings a text is for."""
+
+    TORCHTITAN = "torchtitan"
+    MEGATRON_LM = "megatron_lm"
+    NEMO = "nemo"
+    TORCH_DCP = "torch_dcp"
+
+
+class SettingsForm(StrEnum):
+    """Where a text is pasted: behind a command, into a TOML file, into a Python program."""
+
+    COMMAND_LINE = "command_line"
+    TOML = "toml"
+    PYTHON = "python"
+
+
+class TrainerSetting(Outgoing):
+    """What to write for one trainer."""
+
+    framework: Framework
+    version: str
+    """The versions in which the names were looked up."""
+    form: SettingsForm
+    text: str
+    """To be pasted as it is."""
+    source: str
+    """Where the names are defined."""
+
+
+class Trainer(Outgoing):
+    """What trainers are to be set to, in their own words."""
+
+    interval_steps: int | Absent = None
+    """Training steps from one save to the next, rounded to whole ones; absent without `save.step_seconds`."""
+    interval_seconds: float | Absent = None
+    """What so many steps and a save come to. [s]"""
+    writing_ranks_per_node: int | Absent = None
+    """Ranks of a node that write."""
+    threads_per_rank: int | Absent = None
+    """Writer threads of each that fill the node's bandwidth; absent without `storage.thread_gb_per_second`."""
+    threads_per_node: int | Absent = None
+    """All of them on a node."""
+    settings: list[TrainerSetting]
 
 
 class Capacity(Outgoing):
@@ -405,7 +516,7 @@ class DeliveredWrite(Outgoing):
     limited_by: Limit
     """Which limit that is."""
     durable_lag_seconds: float | Absent = None
-    """Async: the transfer, after training went on. [s]"""
+    """Async: the transfer, or what is left of it when training goes on. [s]"""
     creates_per_second: float
     """Files made a second meanwhile. [1/s]"""
 
@@ -601,6 +712,7 @@ class WarningCode(StrEnum):
     FIRST_ORDER_OVERSTATES = "first_order_overstates"
     FIRST_ORDER_OMITS_DURABLE_LAG = "first_order_omits_durable_lag"
     SAVES_COLLIDE = "saves_collide"
+    DIFFERENTIAL_SAVES_TAKEN_AS_FULL = "differential_saves_taken_as_full"
     EVEN_SHARDS_ASSUMED = "even_shards_assumed"
     FEW_NODES_WRITE = "few_nodes_write"
     FEW_OBSERVED_FAILURES = "few_observed_failures"
@@ -608,6 +720,9 @@ class WarningCode(StrEnum):
     NO_USEFUL_TIME_AT_LOW_MTBF = "no_useful_time_at_low_mtbf"
     EFFECTIVE_TRAINING_TIME_NEGATIVE = "effective_training_time_negative"
     STAGING_EXCEEDS_HOST_MEMORY = "staging_exceeds_host_memory"
+    STAGING_STALLS = "staging_stalls"
+    STEPS_ARE_COARSE = "steps_are_coarse"
+    THREADS_MAKE_FILES = "threads_make_files"
     LOAD_NOT_SEPARATE = "load_not_separate"
     AGGREGATE_BANDWIDTH_UNKNOWN = "aggregate_bandwidth_unknown"
     FAILURE_MIX_ASSUMED = "failure_mix_assumed"
@@ -668,6 +783,7 @@ class Sizing(Outgoing):
     metadata: Metadata
     host_memory: HostMemory | Absent = None
     capacity: Capacity | Absent = None
+    trainer: Trainer | Absent = None
     goodput: Goodput
     uncertainty: Uncertainty | Absent = None
     """Absent unless the failures were observed."""

@@ -42,6 +42,11 @@ class Saved(NamedTuple):
         )
 
     @property
+    def whole_bytes(self) -> float:
+        """What one whole checkpoint takes where nothing of it lies in an earlier one. [B]"""
+        return self.restored_bytes if self.shares else self.full_bytes
+
+    @property
     def restored_mean_bytes(self) -> float | None:
         """What a restore reads on average; None where it always reads the same. [B]"""
         if self.difference_bytes is None:

@@ -35,7 +35,7 @@ def targets(
         if is_async
         else "checkpoint bytes over the stall budget"
     )
-    window = write.durable_lag_seconds if write.durable_lag_seconds is not None else blocking.seconds
+    window = write.window_seconds(blocking)
     listed = [
         _rate(TargetId.WRITE_BANDWIDTH, write.required_gb_per_second, Scope.CLUSTER, bandwidth_why),
         _rate(
@@ -63,10 +63,15 @@ def targets(
         slowest += f", and the largest shard has {checkpoint.largest_shard_bytes / GB:.4g} GB, "
         slowest += f"{checkpoint.skew:.3g} times the mean"
     listed.append(_time(TargetId.SLOWEST_WRITER_SECONDS, window, Scope.RANK, slowest))
-    listed.append(_time(TargetId.BLOCKING_SECONDS, blocking.seconds, Scope.RANK, "the stall budget"))
-    if is_async:
+    listed.append(_time(TargetId.BLOCKING_SECONDS, blocking.allowed_seconds, Scope.RANK, "the stall budget"))
+    if write.durable_lag_seconds is not None:
         listed.append(
-            _time(TargetId.PERSIST_SECONDS, window, Scope.CLUSTER, "a failure before then loses the save")
+            _time(
+                TargetId.PERSIST_SECONDS,
+                write.durable_lag_seconds,
+                Scope.CLUSTER,
+                "a failure before then loses the save",
+            )
         )
     if read is not None and restore_target_seconds is not None:
         listed += [

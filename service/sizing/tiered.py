@@ -288,7 +288,7 @@ def _refuse_no_useful_time(timings: Sequence[_Timing], period_seconds: float) ->
 def _lag_seconds(job: Job, tier: TierSpec) -> float:
     if tier.node_write_gb_per_second is not None:
         return tiers.durable_lag(
-            node_bytes=job.node_share_bytes,
+            node_bytes=job.whole_share_bytes,
             copies=written_copies(tier),
             node_write_gb_per_second=tier.node_write_gb_per_second,
         )
@@ -304,9 +304,9 @@ def _restore_seconds(job: Job, tier: TierSpec) -> float:
     if tier.restore_seconds is not None:
         return tier.restore_seconds
     return bandwidth.transfer_time(
-        total_bytes=job.checkpoint_bytes,
+        total_bytes=job.saved.whole_bytes,
         total_gb_per_second=tier.read_gb_per_second,
-        node_bytes=job.node_share_bytes,
+        node_bytes=job.whole_share_bytes,
         node_gb_per_second=tier.node_read_gb_per_second,
     ).seconds
 
@@ -341,7 +341,7 @@ def _amounts(
     job: Job, tier: TierSpec, timing: _Timing, at: int, warnings: list[SizingWarning]
 ) -> dict[str, float]:
     """Return what a tier holds and moves, as far as its kind has it."""
-    share_bytes = job.node_share_bytes
+    share_bytes = job.whole_share_bytes
     held = tiers.held_bytes(node_bytes=share_bytes, replicas=tier.copies, versions=tier.versions)
     if tier.kind is TierKind.HOST_MEMORY:
         return {"memory_bytes_per_node": round(held)}
@@ -353,7 +353,7 @@ def _amounts(
     figures: dict[str, float] = {"node_write_gb_per_second": rate}
     if tier.copies > 1:
         figures["peer_bytes_per_save"] = round(
-            tiers.peer_bytes(checkpoint_bytes=job.checkpoint_bytes, replicas=tier.copies)
+            tiers.peer_bytes(checkpoint_bytes=job.saved.whole_bytes, replicas=tier.copies)
         )
         _warn_of_network(job, tier, rate, at, warnings)
     if tier.kind is TierKind.PEER_MEMORY:

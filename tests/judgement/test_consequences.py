@@ -193,6 +193,39 @@ def test_the_load_that_the_parts_of_a_restart_give_is_the_one_replaced() -> None
     assert _measured(found).goodput.exact.goodput_fraction == pytest.approx(0.8382587788394994, rel=1e-9)
 
 
+def test_a_measured_load_keeps_the_other_parts_of_a_restart() -> None:
+    parts = {
+        "detect_seconds": 60,
+        "reschedule_seconds": 120,
+        "reschedule_without_spares_seconds": 3720,
+        "spares_exhausted_fraction": 0.1,
+        "initialise_seconds": 180,
+        "warm_up_seconds": 30,
+    }
+    load = dcp(DcpOp.LOAD, seconds=100.0, bytes_total=WHOLE)
+    measured = _measured(_consequences(scenario(restart=parts), run(operations=[load])))
+    assert measured.restart.seconds == pytest.approx(60 + 120 + 360 + 180 + 100 + 30)
+    assert measured.restart.parts is not None
+    assert {share.part.value: share.seconds for share in measured.restart.parts}["load"] == pytest.approx(
+        100.0
+    )
+
+
+def test_a_load_that_the_storage_gave_stays_where_only_saves_were_measured() -> None:
+    parts = {
+        "detect_seconds": 60,
+        "reschedule_seconds": 120,
+        "initialise_seconds": 180,
+        "warm_up_seconds": 30,
+    }
+    found = _consequences(
+        scenario(restart=parts, restore=None, storage={"read_gb_per_second": 30.0}),
+        run(measurements=[ior(80.0)]),
+    )
+    assert found.specified.restart.load_seconds == pytest.approx(189.0)
+    assert _measured(found).restart.seconds == pytest.approx(found.specified.restart.seconds)
+
+
 def test_a_restart_that_is_all_load_takes_the_measured_one() -> None:
     found = _consequences(
         scenario(restart={"seconds": 120}), run(operations=[dcp(DcpOp.LOAD, seconds=30.0, bytes_total=WHOLE)])
@@ -448,3 +481,30 @@ def test_a_figure_from_a_smaller_run_is_marked() -> None:
     found = _consequences(scenario(), run(measurements=[ior(0.64, nodes=16)]))
     assert [each.extrapolated for each in found.each] == [True, True]
     assert _alone(found, TargetId.NODE_WRITE_BANDWIDTH).blocking_seconds == pytest.approx(69.2138671875)
+
+
+STAGED = {
+    "mode": "async",
+    "blocking_seconds": 5.0,
+    "durable_lag_seconds": 240.0,
+    "staging_budget_bytes_per_node": WHOLE // 2048 // 4,
+}
+"""A quarter of a node's share may be staged, so 180 of the 240 s of its drain pass in the stall."""
+
+
+def test_a_measured_rate_drains_the_staging_memory_of_the_scenario() -> None:
+    found = _consequences(scenario(save=STAGED), run(measurements=[ior(WHOLE / 1e9 / 120)]))
+    assert found.specified.blocking.seconds == pytest.approx(185.0, rel=1e-6)
+    measured = _measured(found)
+    assert measured.blocking.seconds == pytest.approx(95.0, rel=1e-6)
+    assert measured.write.durable_lag_seconds == pytest.approx(30.0, rel=1e-6)
+
+
+def test_a_measured_stall_holds_the_wait_for_staging_memory() -> None:
+    save = dcp(
+        DcpOp.ASYNC_SAVE, seconds=200.0, bytes_total=WHOLE, blocked_seconds=150.0, durable_lag_seconds=50.0
+    )
+    measured = _measured(_consequences(scenario(save=STAGED), run(operations=[save])))
+    assert measured.blocking.seconds == 150.0
+    assert measured.blocking.staging_stall_seconds is None
+    assert measured.write.durable_lag_seconds == 50.0

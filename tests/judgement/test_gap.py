@@ -773,6 +773,14 @@ def test_doubts_are_looked_up_by_measurement_and_keep_the_order_of_the_run() -> 
     assert codes(target_of(report, WRITE)) == [DoubtCode.WIDE_SPREAD, DoubtCode.FEW_REPETITIONS]
 
 
+def test_of_differential_saves_the_largest_is_a_full_one() -> None:
+    spec = scenario(model={"parameters": 405_000_000_000, "differential_fraction": 0.1, "full_every": 10})
+    sizes = [5_670_000_000_000, 567_000_000_000, 567_000_000_000]
+    saves = [dcp(DcpOp.SAVE, seconds=None, checkpoint_bytes=each) for each in sizes]
+    target = target_of(report_on(spec, run(operations=saves)), TargetId.CHECKPOINT_BYTES)
+    assert (target.status, target.measured) == (Status.MET, 5_670_000_000_000)
+
+
 # Fewer writers than nodes
 
 

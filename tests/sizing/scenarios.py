@@ -147,6 +147,17 @@ def bodies(
                 "staging_buffers": logarithmic_count(1, 16),
             },
         )
+        if draw(st.booleans()):
+            memory = cluster.get("host_memory_bytes_per_node", 10**12)
+            body["save"] |= _fields(
+                draw,
+                {"staging_budget_bytes_per_node": logarithmic_count(1, memory)},
+                {"copy_seconds": logarithmic(1e-6, 1e7), "drain_overlaps_copy": st.booleans()},
+            )
+            if draw(st.integers(0, 3)):  # several buffers seldom fit a budget
+                body["save"].pop("staging_buffers", None)
+    if draw(st.booleans()) and body["save"]:
+        body["save"]["step_seconds"] = draw(logarithmic(1e-6, 1e7))
     optional: Body = {
         "retention": {
             "hot_copies": logarithmic_count(1, 100_000),
@@ -159,6 +170,7 @@ def bodies(
             "write_gb_per_second": logarithmic(1e-6, 1e9),
             "read_gb_per_second": logarithmic(1e-6, 1e9),
             "node_gb_per_second": logarithmic(1e-6, 1e9),
+            "thread_gb_per_second": logarithmic(1e-6, 1e9),
             "file_creates_per_second": logarithmic(1e-3, 1e12),
             "usable_tb": logarithmic(1e-6, 9e6),
         },
@@ -410,6 +422,20 @@ def _restarts(draw: st.DrawFn) -> tuple[Body, Body | None]:
     restart = {part: draw(seconds) for part in parts}
     if target is None or draw(st.booleans()):
         restart["load_seconds"] = draw(seconds)
+    match draw(st.sampled_from(["spares", "stated", "counted"])):
+        case "stated":
+            restart["reschedule_without_spares_seconds"] = draw(seconds)
+            restart["spares_exhausted_fraction"] = draw(st.floats(0, 1))
+        case "counted":
+            restart["reschedule_without_spares_seconds"] = draw(seconds)
+            restart |= _fields(
+                draw,
+                {
+                    "spare_nodes": st.just(0) | logarithmic_count(1, 1_000_000),
+                    "repair_hours": logarithmic(1e-3, 1e6),
+                },
+                {"node_loss_fraction": logarithmic(1e-6, 1)},
+            )
     return restart, restore
 
 

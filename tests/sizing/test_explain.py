@@ -72,6 +72,15 @@ BODIES: dict[str, Body] = {
     "async on storage, colliding": article(
         save=ASYNC | {"staging_buffers": 2}, storage=STORAGE | {"write_gb_per_second": 5.0}, prices=PRICES
     ),
+    "async on storage, colliding, one buffer": article(
+        save=ASYNC, storage=STORAGE | {"write_gb_per_second": 5.0}
+    ),
+    "async, the exact interval collides": article(
+        save=ASYNC | {"durable_lag_seconds": 900}, interval={"rule": "exact"}
+    ),
+    "async, a second buffer for the overlap": article(
+        save=ASYNC | {"durable_lag_seconds": 598, "staging_buffers": 2}
+    ),
     "async with a lag, colliding": article(save=ASYNC | {"durable_lag_seconds": 900}, storage=STORAGE),
     "async, presets": article(
         model={"preset": "llama-3-70b"},
@@ -82,6 +91,60 @@ BODIES: dict[str, Body] = {
     ),
     "restart in parts": article(restart=PARTS, storage=STORAGE),
     "restart in all parts": article(restart=PARTS | {"load_seconds": 90}, restore=None, storage=STORAGE),
+    "staging that is too small": article(
+        save=ASYNC | {"staging_budget_bytes_per_node": 2 * 10**9}, storage=STORAGE
+    ),
+    "staging that is too small, exact": article(
+        save=ASYNC
+        | {"staging_budget_bytes_per_node": 10**9, "copy_seconds": 3, "drain_overlaps_copy": False},
+        interval={"rule": "exact"},
+        storage=STORAGE,
+        cluster={"gpus": 16384, "gpu_preset": "h100-sxm"},
+    ),
+    "staging that is too small, by overhead": article(
+        save={"mode": "async", "overhead_fraction": 0.01, "staging_budget_bytes_per_node": 10**9},
+        interval={"rule": "daly"},
+        storage=STORAGE,
+    ),
+    "staging that is too small, with a lag": article(
+        save=ASYNC | {"staging_budget_bytes_per_node": 10**9, "durable_lag_seconds": 300},
+        interval={"rule": "young"},
+    ),
+    "staging that is too small, overlapped": article(
+        save=ASYNC | {"staging_budget_bytes_per_node": 10**8, "drain_overlaps_copy": True}, storage=STORAGE
+    ),
+    "staging that is large enough": article(
+        save=ASYNC | {"staging_budget_bytes_per_node": 10**11, "staging_buffers": 2, "copy_seconds": 4},
+        storage=STORAGE,
+    ),
+    "staging that is too small for the storage": article(
+        save=ASYNC | {"staging_budget_bytes_per_node": 10**8}, storage=STORAGE | {"write_gb_per_second": 1}
+    ),
+    "staging that is too small for a storage that only reads": article(
+        save=ASYNC | {"staging_budget_bytes_per_node": 10**8}, storage={"read_gb_per_second": 30.0}
+    ),
+    "restart that loads as the storage reads": article(restart=PARTS, restore=None, storage=STORAGE),
+    "restart without spares, so often": article(
+        restart=PARTS | {"reschedule_without_spares_seconds": 7200, "spares_exhausted_fraction": 0.1},
+        storage={"read_gb_per_second": 30.0},
+    ),
+    "restart with spares, colliding saves": article(
+        restart=PARTS
+        | {
+            "reschedule_without_spares_seconds": 7200,
+            "spare_nodes": 16,
+            "repair_hours": 48,
+            "node_loss_fraction": 0.78,
+        },
+        save=ASYNC | {"durable_lag_seconds": 900, "staging_buffers": 3},
+    ),
+    "restart in parts, storage too slow": article(
+        restart=PARTS, storage=STORAGE | {"write_gb_per_second": 1.0}
+    ),
+    "in a trainer's words": article(
+        save=ASYNC | {"step_seconds": 7.3}, storage=STORAGE | {"thread_gb_per_second": 0.3}
+    ),
+    "threads for what saves need": article(shards={"writers": 700}, storage={"thread_gb_per_second": 0.01}),
     "few writers, one large": article(
         shards={"writers": 100, "files_per_writer": 3, "largest_shard_bytes": 10**12}, storage=STORAGE
     ),
@@ -331,7 +394,8 @@ def test_a_line_says_its_formula_source_and_units(body: Body) -> None:
                 "copies", "parameters", "observed_failures", "observed_gpus", "mtbf_gpus", "headroom",
                 "reduction_factor", "read_amplification", "staging_buffers", "replicas", "versions", "lost_nodes",
                 "drives_per_node", "saves_per_shared_save", "next_saves", "shared_saves_per_failure",
-                "observed_planned", "per_node", "early_life_factor",
+                "observed_planned", "per_node", "early_life_factor", "spare_nodes", "interval_steps", "writing_ranks",
+                "threads",
                 "tensor", "pipeline", "data", "data_step", "expert", "expert_tensor", "ranks", "layers",
                 "first_stage", "last_stage", "tensor_parameters", "whole_parameters", "expert_parameters",
             }  # fmt: skip

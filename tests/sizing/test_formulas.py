@@ -94,6 +94,35 @@ def test_a_formula_can_be_read_and_traced(entry: Formula) -> None:
         ("usd_per_year_from_day", {"usd_per_day": 5.0}),
         ("wasted_usd_per_year", {"lost_fraction": 0.5, "cluster_usd_per_hour": 7.0}),
         ("space_usd_per_month", {"space_bytes": 1e13, "usd_per_tb_month": 7.0}),
+        (
+            "mean_reschedule",
+            {"reschedule_seconds": 60.0, "reschedule_without_spares_seconds": 7200.0, "spares_exhausted_fraction": 0.1},
+        ),
+        (
+            "serial_stall",
+            {
+                "copy_seconds": 5.0,
+                "node_share_bytes": 9e9,
+                "staging_budget_bytes": 2e9,
+                "drain_gb_per_second": 0.5,
+            },
+        ),
+        (
+            "overlapped_stall",
+            {
+                "copy_seconds": 5.0,
+                "node_share_bytes": 9e9,
+                "staging_budget_bytes": 2e9,
+                "drain_gb_per_second": 0.5,
+            },
+        ),
+        ("serial_lag", {"node_share_bytes": 9e9, "staging_budget_bytes": 2e9, "drain_gb_per_second": 0.5}),
+        ("overlapped_lag", {"node_share_bytes": 9e9, "staging_stall_seconds": 5.0, "drain_gb_per_second": 0.5}),
+        ("interval_of_wait", {"spared_seconds": 9.0, "waiting_fraction": 0.2}),
+        ("interval_steps", {"interval_seconds": 600.0, "blocking_seconds": 5.0, "step_seconds": 7.3}),
+        ("interval_of_steps", {"interval_steps": 82, "blocking_seconds": 5.0, "step_seconds": 7.3}),
+        ("writing_ranks", {"writers": 700, "nodes": 256}),
+        ("writer_threads", {"node_gb_per_second": 50.0, "thread_gb_per_second": 1.7, "writing_ranks": 8}),
         ("nested_saves", {"next_interval_seconds": 600.0, "interval_seconds": 70.0, "next_saves": 3}),
         ("shared_stall", {"blocking_seconds": 5.0, "interval_seconds": 600.0, "effective_seconds": 905.0}),
         ("copies_lag", {"node_bytes": 3e9, "copies": 2, "node_write_gb_per_second": 7.0}),
@@ -121,7 +150,7 @@ def test_an_expression_that_is_plain_arithmetic_gives_what_its_function_gives(
     name: str, inputs: dict[str, float]
 ) -> None:
     entry = REGISTER[name]
-    known = {"__builtins__": {}, "max": max, "min": min, "round": round, "log": math.log}
+    known = {"__builtins__": {}, "max": max, "min": min, "log": math.log, "round": round, "ceil": math.ceil}
     by_hand = eval(entry.expression, known, dict(inputs))  # noqa: S307
     assert entry.function(**inputs) == pytest.approx(by_hand, rel=1e-14)
 
@@ -156,3 +185,42 @@ def test_a_node_s_components_are_told_apart_by_their_names() -> None:
     function = REGISTER["node_mtbf_of_components"].function
     inputs = {"gpu.per_node": 8, "gpu.mtbf_hours": 50_000.0, "psu.mtbf_hours": 100_000.0, "psu.per_node": 2}
     assert function(**inputs) == pytest.approx(3600 / (8 / 50_000 + 2 / 100_000), rel=1e-14)
+
+
+@pytest.mark.parametrize("buffers", [2, 3])
+def test_the_written_breakdown_with_more_buffers_is_the_computed_one(buffers: int) -> None:
+    inputs = {
+        "interval_seconds": 600.0,
+        "blocking_seconds": 5.0,
+        "restart_seconds": 600.0,
+        "mtbf_seconds": 11135.0,
+        "effective_interval_seconds": 905.0,
+        "staging_buffers": buffers,
+    }
+    written, _, where = REGISTER["buffered_saving"].expression.partition(" with ")
+    named = dict(zip(("C", "T", "M", "P"), (5.0, 600.0, 11135.0, 905.0), strict=True))
+    for name, value in named.items():
+        assert any(f"{name} {field}" in where and inputs[field] == value for field in inputs)
+    for assignment in re.findall(r"(\w) = ([^,]+)(?:,|$)", where):
+        name, expression = assignment
+        named[name] = eval(  # noqa: S307
+            expression.replace(" mod ", " % "), {"__builtins__": {}, "exp": math.exp}, named | inputs
+        )
+    by_hand = eval(written, {"__builtins__": {}, "exp": math.exp}, named | inputs)  # noqa: S307
+    saving = REGISTER["buffered_saving"].function(**inputs)
+    assert saving == pytest.approx(by_hand, rel=1e-12)
+    lost_work = REGISTER["buffered_lost_work"].function(**inputs)
+    goodput = REGISTER["colliding_goodput"].function(**inputs)
+    assert lost_work == pytest.approx(math.exp(-600 / 11135) - goodput - saving, rel=1e-12)
+
+
+def test_the_written_replay_is_the_computed_one() -> None:
+    inputs = {
+        "interval_seconds": 600.0,
+        "blocking_seconds": 5.0,
+        "durable_lag_seconds": 240.0,
+        "mtbf_seconds": 11135.0,
+    }
+    entry = REGISTER["replay"]
+    by_hand = eval(entry.expression, {"__builtins__": {}, "exp": math.exp}, inputs)  # noqa: S307
+    assert entry.function(**inputs) == pytest.approx(by_hand, rel=1e-12)

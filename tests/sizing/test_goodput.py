@@ -2,14 +2,14 @@
 
 import math
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.sizing import goodput
+from service.sizing import goodput, interval
 from service.sizing.goodput import Split
 from tests.sizing.scenarios import logarithmic
 
@@ -287,6 +287,14 @@ def _exact(machine: Machine) -> Split:
         pytest.param(
             Machine(interval=600, blocking=5, lag=598, restart=600, mtbf=5000, buffers=2), id="two buffers"
         ),
+        *(
+            pytest.param(
+                Machine(interval=600, blocking=5, lag=lag, restart=600, mtbf=mtbf, buffers=buffers),
+                id=f"{buffers} buffers, colliding, {lag} s lag",
+            )
+            for buffers in (2, 3)
+            for lag, mtbf in ((620, 11135), (900, 11135), (1500, 3000))
+        ),
     ],
 )
 def test_a_simulation_spends_its_time_as_the_exact_formula_says(machine: Machine) -> None:
@@ -308,21 +316,81 @@ def test_a_simulation_spends_its_time_as_the_exact_formula_says(machine: Machine
         assert abs(found - wanted) < 4 * error
 
 
-@pytest.mark.parametrize("buffers", [2, 3])
-@pytest.mark.parametrize(("lag", "mtbf"), [(900, 11135), (1500, 3000)])
-def test_a_simulation_with_more_buffers_reaches_the_exact_goodput_when_saves_collide(
-    buffers: int, lag: float, mtbf: float
+@pytest.mark.parametrize("buffers", [1, 2, 3])
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(
+    stretch=logarithmic(1e-9, 20.0),
+    stall=st.floats(0.001, 0.9),
+    mtbf=logarithmic(0.5, 1e4),
+    restart=st.just(0.0) | logarithmic(1e-3, 2.0),
+)
+def test_the_split_of_colliding_saves_is_that_of_the_lives_added_up(
+    buffers: int, stretch: float, stall: float, mtbf: float, restart: float
 ) -> None:
-    # How the rest divides is another matter: until the buffers fill, training runs ahead of the drains and does
-    # not wait, while the formula has every save wait from the first on. What it counts as saving is work lost.
-    machine = Machine(interval=600, blocking=5, lag=lag, restart=600, mtbf=mtbf, buffers=buffers)
-    ledger, exact = machine.run(cycles=20_000, seed=11), _exact(machine)
-    found, error = ledger.fraction(ledger.useful)
-    assert abs(found - exact.goodput) < 4 * error
-    restarting, restarting_error = ledger.fraction(ledger.restarting)
-    assert abs(restarting - exact.restarting) < 4 * restarting_error
-    saving, _ = ledger.fraction(ledger.saving)
-    assert saving < exact.saving
+    # In units of the interval. A life ends with a failure after an exponential time; how many saves it sees
+    # durable says what of it counted.
+    lag = 1.0 + stretch
+    period = lag + (stall if buffers == 1 else 0.0)
+    found = goodput.exact_goodput_when_saves_collide(
+        interval_seconds=1.0,
+        effective_interval_seconds=period,
+        blocking_seconds=stall,
+        restart_seconds=restart,
+        staging_buffers=buffers,
+        mtbf_seconds=mtbf,
+    )
+    first = 1.0 - stall if buffers == 1 else 1.0
+    useful = saving = waited = 0.0
+    for durable in range(1, 20_000):
+        chance = math.exp(-(restart + first + durable * period) / mtbf)
+        if chance < 1e-18:
+            break
+        ahead = (buffers - 1) - stall if buffers > 1 else 0.0
+        so_far = max(durable * (period - 1.0) - ahead, 0.0)
+        useful += (1.0 - stall) * chance
+        saving += (stall + so_far - waited) * chance
+        waited = so_far
+    else:
+        return  # too many saves a life to add up
+    assert found.goodput == pytest.approx(useful / mtbf, rel=1e-9)
+    assert found.saving == pytest.approx(saving / mtbf, rel=1e-8)
+    assert sum(found) == pytest.approx(1.0, abs=2e-15)
+
+
+def _optimum(machine: Machine) -> float:
+    """Return the interval of the largest exact goodput, by trying many, each finer than the last."""
+    low, high = machine.blocking * (1 + 1e-9), machine.blocking + 20 * machine.mtbf
+    for _ in range(40):
+        tried = [low * (high / low) ** (at / 40) for at in range(41)]
+        best = max(range(41), key=lambda at: _exact(replace(machine, interval=tried[at])).goodput)
+        low, high = tried[max(best - 1, 0)], tried[min(best + 1, 40)]
+    return (low + high) / 2
+
+
+@pytest.mark.parametrize(
+    ("blocking", "lag", "mtbf", "buffers"),
+    [
+        (5, 240, 11135, 1),  # nothing waits at the exact interval
+        (5, 900, 11135, 1),
+        (5, 900, 11135, 2),
+        (5, 20_000, 11135, 1),  # a lag beyond the time between failures
+        (5, 20_000, 11135, 3),
+        (300, 500, 400, 1),
+        (300, 500, 400, 2),
+        (100, 2_000, 300, 2),
+    ],
+)
+def test_the_best_interval_is_where_the_exact_goodput_is_largest(
+    blocking: float, lag: float, mtbf: float, buffers: int
+) -> None:
+    found = interval.best_interval(
+        blocking_seconds=blocking, durable_lag_seconds=lag, staging_buffers=buffers, mtbf_seconds=mtbf
+    )
+    machine = Machine(interval=found, blocking=blocking, lag=lag, restart=60, mtbf=mtbf, buffers=buffers)
+    assert found == pytest.approx(_optimum(machine), rel=1e-3)
+    assert _exact(machine).goodput >= _exact(replace(machine, interval=_optimum(machine))).goodput * (
+        1 - 1e-9
+    )
 
 
 def test_metas_ratio_of_effective_training_time_is_the_first_order_without_the_stall() -> None:

@@ -179,20 +179,50 @@ def test_each_end_is_what_the_scenario_is_at_that_mean_time(body: Body) -> None:
     except Unsatisfiable:
         return
     for end in (_uncertainty(sizing).low, _uncertainty(sizing).high):
-        assert _as_sized(body, end) == pytest.approx(
-            [end.interval_seconds, end.goodput_fraction, end.waste_usd_per_year or 0.0], rel=1e-9, abs=1e-300
-        )
+        assert _as_sized(body, end) == pytest.approx(_figures_of(end), rel=1e-9, abs=1e-300)
 
 
-def _as_sized(body: Body, end: AtMtbf) -> list[float | None]:
+def _figures_of(end: AtMtbf) -> list[float]:
+    goodput = end.goodput_fraction if end.goodput_fraction is not None else -1.0
+    return [end.interval_seconds, goodput, end.waste_usd_per_year or 0.0]
+
+
+def _as_sized(body: Body, end: AtMtbf) -> list[float]:
     """Return what a sizing says for the mean time of one end, given directly."""
     spec = ScenarioSpec.model_validate({**body, "failures": {"mtbf_hours": end.mtbf_seconds / 3600}})
     try:
         sizing = size(spec)
     except Unsatisfiable:  # beyond the range that is sized, or no time to train
-        return [end.interval_seconds, end.goodput_fraction, end.waste_usd_per_year or 0.0]
+        return _figures_of(end)
     wasted = sizing.cost.waste_usd_per_year if sizing.cost is not None else None
     return [sizing.interval.seconds, sizing.goodput.exact.goodput_fraction, wasted or 0.0]
+
+
+def test_spares_run_out_more_often_at_the_low_end() -> None:
+    restart = {
+        "detect_seconds": 30,
+        "reschedule_seconds": 60,
+        "reschedule_without_spares_seconds": 7200,
+        "spare_nodes": 16,
+        "repair_hours": 48,
+        "initialise_seconds": 100,
+        "warm_up_seconds": 20,
+    }
+    sizing = sized(restart=restart)
+    block = _uncertainty(sizing)
+    assert block.low.restart_seconds is not None
+    assert block.high.restart_seconds is not None
+    assert block.low.restart_seconds > sizing.restart.seconds > block.high.restart_seconds
+    assert _uncertainty(sized()).low.restart_seconds is None
+
+
+def test_a_wait_for_staging_memory_follows_the_interval_at_each_end() -> None:
+    save = {"mode": "async", "blocking_seconds": 5, "staging_budget_bytes_per_node": 10**9}
+    sizing = sized(save=save, interval={"rule": "exact"})
+    block = _uncertainty(sizing)
+    assert block.low.blocking_seconds is not None
+    assert block.high.blocking_seconds is not None
+    assert block.low.blocking_seconds < sizing.blocking.seconds < block.high.blocking_seconds
 
 
 def test_planned_interruptions_are_told_apart_and_change_no_other_figure() -> None:

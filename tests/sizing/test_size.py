@@ -275,6 +275,34 @@ def test_a_collision_on_the_given_storage_points_at_what_limits_it() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("lag", "buffers", "collision"),
+    [(240, 1, None), (595, 1, None), (598, 1, "blocked"), (598, 2, "second_buffer"), (900, 2, "blocked")],
+)
+def test_a_save_that_is_not_durable_before_the_next_says_what_happens(
+    lag: float, buffers: int, collision: str | None
+) -> None:
+    save = {
+        "mode": "async",
+        "blocking_seconds": 5,
+        "durable_lag_seconds": lag,
+        "staging_buffers": buffers,
+    }
+    interval = sized(save=save).interval
+    assert interval.collision == collision
+    assert (interval.effective_seconds is not None) == (collision == "blocked")
+
+
+def test_where_saves_at_the_exact_interval_collide_the_best_one_is_named() -> None:
+    save = {"mode": "async", "blocking_seconds": 5, "durable_lag_seconds": 900}
+    colliding = sized(save=save, interval={"rule": "exact"})
+    best = colliding.interval.best_seconds
+    assert best == 905
+    better = sized(save=save, interval={"rule": "fixed", "seconds": best})
+    assert better.goodput.exact.goodput_fraction > colliding.goodput.exact.goodput_fraction
+    assert sized(save=save | {"durable_lag_seconds": 300}).interval.best_seconds is None
+
+
 def test_the_wait_of_colliding_saves_is_in_the_stall_and_not_in_the_first_order() -> None:
     save = {"mode": "async", "blocking_seconds": 5, "durable_lag_seconds": 900}
     sizing = sized(save=save)
@@ -430,6 +458,71 @@ def test_the_restart_is_whole_or_the_sum_of_its_parts(
     parts = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
     block = sized(restart=restart if "seconds" in restart else parts | restart, restore=restore).restart
     assert (block.seconds, block.load_seconds) == (seconds, load)
+
+
+IN_PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
+
+
+def test_a_recovery_names_its_parts_and_the_longest_of_them() -> None:
+    block = sized(restart=IN_PARTS).restart
+    assert block.parts is not None
+    assert block.replay_seconds is not None
+    assert [(share.part, share.seconds) for share in block.parts] == [
+        ("detect", 30),
+        ("reschedule", 60),
+        ("initialise", 100),
+        ("load", 120),
+        ("warm_up", 20),
+        ("replay", block.replay_seconds),
+    ]
+    assert sum(share.fraction for share in block.parts) == pytest.approx(1.0, rel=1e-14)
+    assert block.seconds == 330
+    assert block.recovery_seconds == pytest.approx(330 + block.replay_seconds, rel=1e-15)
+    assert block.dominant == "replay"
+    assert sized(restart=IN_PARTS | {"load_seconds": 900}).restart.dominant == "load"
+
+
+def test_replay_is_the_lost_work_of_the_goodput_and_not_counted_again() -> None:
+    sizing = sized(restart=IN_PARTS)
+    assert sizing.restart.replay_seconds is not None
+    restarts_a_second = (1 - sizing.goodput.exact.restarting_fraction) / sizing.failures.mtbf_seconds
+    assert sizing.restart.replay_seconds * restarts_a_second == pytest.approx(
+        sizing.goodput.exact.lost_work_fraction, rel=1e-12
+    )
+    whole = sized(restart={"seconds": 330})
+    assert whole.goodput == sizing.goodput
+    assert (whole.restart.parts, whole.restart.dominant) == (None, None)
+    assert whole.restart.replay_seconds == sizing.restart.replay_seconds
+
+
+def test_spares_that_run_out_lengthen_the_mean_restart() -> None:
+    without = IN_PARTS | {"reschedule_without_spares_seconds": 7260}
+    stated = sized(restart=without | {"spares_exhausted_fraction": 0.1}).restart
+    assert stated.seconds == pytest.approx(330 + 720, rel=1e-15)
+    counted = [
+        sized(restart=without | {"spare_nodes": spares, "repair_hours": 48}).restart for spares in (0, 12, 40)
+    ]
+    assert counted[0].spares_exhausted_fraction == 1.0
+    assert counted[0].seconds == pytest.approx(330 + 7200, rel=1e-15)
+    assert counted[0].seconds > counted[1].seconds > counted[2].seconds
+    assert counted[2].seconds == pytest.approx(330, rel=1e-3)
+
+
+def test_a_load_that_nobody_states_takes_as_long_as_the_storage_reads() -> None:
+    sizing = sized(restart=IN_PARTS, restore=None, storage={"read_gb_per_second": 30})
+    assert sizing.restart.load_seconds == pytest.approx(189, rel=1e-15)
+    assert sizing.restart.seconds == pytest.approx(210 + 189, rel=1e-15)
+    assert sizing.delivered is not None
+    assert sizing.delivered.restart is not None
+    assert sizing.delivered.restart.seconds == pytest.approx(sizing.restart.seconds, rel=1e-15)
+
+
+def test_the_delivered_load_stands_in_the_delivered_parts() -> None:
+    restart = _delivered(restart=IN_PARTS, storage={"read_gb_per_second": 30}).restart
+    assert restart is not None
+    assert restart.parts is not None
+    (load,) = (share.seconds for share in restart.parts if share.part == "load")
+    assert load == pytest.approx(189, rel=1e-15)
 
 
 @pytest.mark.parametrize(

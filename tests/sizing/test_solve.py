@@ -402,7 +402,7 @@ def _worse(spec: ScenarioSpec, solution: Solution, by: float) -> ScenarioSpec:
             return changed("cluster", gpus=int(solution.value) + 1)
 
 
-@settings(max_examples=250, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
 @given(drawn=reachable())
 def test_what_can_be_reached_is_found_and_meets_the_goal_and_a_little_worse_misses_it(
     drawn: tuple[SolutionQuestion, float],

@@ -14,6 +14,7 @@ from service.sizing.spec import ClusterSpec, IntervalRule, SaveMode, ScenarioSpe
 from tests.sizing.scenarios import DEEPSEEK_V3, TINY_LLAMA, Body, article, bodies
 
 PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
+SPARES = {**PARTS, "load_seconds": 5, "reschedule_without_spares_seconds": 9}
 GPU = {"component": "gpu", "per_node": 8, "mtbf_hours": 50_000}
 OBSERVED = {"observed_failures": 419, "observed_hours": 1296, "observed_gpus": 16384}
 
@@ -252,6 +253,30 @@ CONTRADICTIONS = [
         [("#/restart/detect_seconds", "contradiction"), ("#/restart/load_seconds", "contradiction")],
     ),
     ({"restart": {"seconds": 119}}, [("#/restart/seconds", "too_small")]),
+    ({"restart": {"seconds": 600, "spare_nodes": 4}}, [("#/restart/spare_nodes", "contradiction")]),
+    (
+        {"restart": {**PARTS, "spare_nodes": 4, "repair_hours": 48}},
+        [("#/restart/reschedule_without_spares_seconds", "missing")],
+    ),
+    (
+        {"restart": {**PARTS, "reschedule_without_spares_seconds": 9}},
+        [("#/restart/spares_exhausted_fraction", "missing")],
+    ),
+    (
+        {"restart": {**PARTS, "reschedule_without_spares_seconds": 9, "node_loss_fraction": 0.8}},
+        [("#/restart/spare_nodes", "missing"), ("#/restart/repair_hours", "missing")],
+    ),
+    (
+        {
+            "restart": {
+                **PARTS,
+                "reschedule_without_spares_seconds": 9,
+                "spares_exhausted_fraction": 0.1,
+                "spare_nodes": 4,
+            }
+        },
+        [("#/restart/spare_nodes", "contradiction")],
+    ),
     (
         {"save": {"mode": "sync", "blocking_seconds": 6, "overhead_fraction": 0.01}},
         [("#/save/overhead_fraction", "contradiction")],
@@ -273,6 +298,33 @@ CONTRADICTIONS = [
             ("#/save/durable_lag_seconds", "contradiction"),
             ("#/save/staging_buffers", "contradiction"),
         ],
+    ),
+    (
+        {"save": {"mode": "async", "blocking_seconds": 6, "copy_seconds": 5, "drain_overlaps_copy": True}},
+        [("#/save/staging_budget_bytes_per_node", "missing")] * 2,
+    ),
+    (
+        {
+            "save": {
+                "mode": "sync",
+                "blocking_seconds": 6,
+                "staging_budget_bytes_per_node": 5,
+                "copy_seconds": 5,
+                "drain_overlaps_copy": False,
+            }
+        },
+        [
+            ("#/save/staging_budget_bytes_per_node", "contradiction"),
+            ("#/save/copy_seconds", "contradiction"),
+            ("#/save/drain_overlaps_copy", "contradiction"),
+        ],
+    ),
+    (
+        {
+            "save": {"mode": "async", "blocking_seconds": 6, "staging_budget_bytes_per_node": 10**12 + 1},
+            "cluster": {"gpus": 16384, "host_memory_bytes_per_node": 10**12},
+        },
+        [("#/save/staging_budget_bytes_per_node", "too_large")],
     ),
     *(
         ({"interval": {"rule": rule, "seconds": 600}}, [("#/interval/seconds", "contradiction")])
@@ -339,11 +391,19 @@ BOUNDS: list[tuple[str, str, float, float]] = [
     ("failures", "per_1000_node_days", 1e-9, 1e9),
     ("failures", "early_life_factor", 1, 1000),
     *(("restart", name, 0, 1e7) for name in ("seconds", "load_seconds", *PARTS)),
+    ("restart", "reschedule_without_spares_seconds", 0, 1e7),
+    ("restart", "spares_exhausted_fraction", 0, 1),
+    ("restart", "spare_nodes", 0, 10**6),
+    ("restart", "repair_hours", 1e-3, 1e6),
+    ("restart", "node_loss_fraction", 1e-6, 1),
     ("save", "blocking_seconds", 1e-6, 1e7),
     ("save", "overhead_fraction", 1e-6, 0.99),
     ("save", "headroom", 1, 100),
     ("save", "durable_lag_seconds", 1e-6, 1e7),
     ("save", "staging_buffers", 1, 16),
+    ("save", "staging_budget_bytes_per_node", 1, 10**15),
+    ("save", "copy_seconds", 1e-6, 1e7),
+    ("save", "step_seconds", 1e-6, 1e7),
     ("interval", "seconds", 1e-3, 1e9),
     ("restore", "target_seconds", 1e-6, 1e7),
     ("restore", "read_amplification", 0.01, 10_000),
@@ -354,6 +414,7 @@ BOUNDS: list[tuple[str, str, float, float]] = [
     ("storage", "write_gb_per_second", 1e-6, 1e9),
     ("storage", "read_gb_per_second", 1e-6, 1e9),
     ("storage", "node_gb_per_second", 1e-6, 1e9),
+    ("storage", "thread_gb_per_second", 1e-6, 1e9),
     ("storage", "file_creates_per_second", 1e-3, 1e12),
     ("storage", "usable_tb", 1e-6, 9e6),
     ("prices", "gpu_hour_usd", 0, 1e6),
@@ -363,8 +424,8 @@ BOUNDS: list[tuple[str, str, float, float]] = [
 WHOLE = {
     "parameters", "extra_bytes", "gpus", "gpus_per_node", "host_memory_bytes_per_node", "writers",
     "files_per_writer", "largest_shard_bytes", "observed_failures", "observed_planned", "observed_gpus", "mtbf_gpus",
-    "staging_buffers", "hot_copies", "cold_copies", "adapter_parameters", "lora_rank", "extra_bytes_per_rank",
-    "full_every",
+    "staging_buffers", "hot_copies", "cold_copies", "spare_nodes", "staging_budget_bytes_per_node",
+    "adapter_parameters", "lora_rank", "extra_bytes_per_rank", "full_every",
 }  # fmt: skip
 
 
@@ -378,7 +439,9 @@ def _body(block: str, field: str, value: object) -> Body:
         ("failures", "early"): {"mtbf_hours": 3},
         ("restore", ""): {"target_seconds": 5},
         ("save", "headroom"): {"mode": "async", "blocking_seconds": 5},
+        ("save", "step"): {"mode": "sync", "blocking_seconds": 5},
         ("save", "durable"): {"mode": "async", "blocking_seconds": 5},
+        ("save", "copy"): {"mode": "async", "blocking_seconds": 5, "staging_budget_bytes_per_node": 5},
         ("save", "staging"): {"mode": "async", "blocking_seconds": 5},
         ("save", ""): {"mode": "sync"},
         ("interval", ""): {"rule": "fixed"},
@@ -389,6 +452,11 @@ def _body(block: str, field: str, value: object) -> Body:
         ("model", "parameters"): {},
         ("model", ""): {"parameters": 1},
         ("restart", "seconds"): {},
+        ("restart", "reschedule_without"): {**PARTS, "load_seconds": 5, "spares_exhausted_fraction": 0.1},
+        ("restart", "spares_ex"): SPARES,
+        ("restart", "spare_nodes"): {**SPARES, "spare_nodes": 2, "repair_hours": 48},
+        ("restart", "repair"): {**SPARES, "spare_nodes": 2},
+        ("restart", "node"): {**SPARES, "spare_nodes": 2, "repair_hours": 48},
         ("restart", ""): {**PARTS, "load_seconds": 5},
     }
     beside = next(

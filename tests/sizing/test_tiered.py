@@ -158,6 +158,23 @@ def test_space_memory_network_and_drives_follow_from_a_nodes_share() -> None:
     assert _tiers(sizing).memory_bytes_per_node == round(2 * share) + round(4 * share) + staged.bytes_per_node
 
 
+@pytest.mark.parametrize(
+    "factor", [{"deduplication_factor": 0.1}, {"differential_fraction": 0.1, "full_every": 9}]
+)
+def test_a_tier_keeps_whole_copies_whatever_shared_storage_leaves_out(factor: dict[str, Any]) -> None:
+    plain = sized(save=ASYNC, tiers=[HOST, PEER, NVME])
+    less = sized(save=ASYNC, tiers=[HOST, PEER, NVME], model={"parameters": 405_000_000_000} | factor)
+    for kind in (TierKind.HOST_MEMORY, TierKind.PEER_MEMORY, TierKind.NODE_LOCAL_NVME):
+        before, now = _tier(kind, plain), _tier(kind, less)
+        for name in (
+            "memory_bytes_per_node",
+            "nvme_bytes_per_node",
+            "peer_bytes_per_save",
+            "restore_seconds",
+        ):
+            assert getattr(now, name) == getattr(before, name)
+
+
 def test_an_interval_is_fitted_into_that_of_the_next_tier() -> None:
     sizing = sized(tiers=[{**HOST, "interval_seconds": 70}, {**NVME, "interval_seconds": 290}])
     host, nvme, shared = _tiers(sizing).each

@@ -9,6 +9,7 @@ from service.sizing.explain.contents import (
     explain_checkpoint,
     explain_host_memory,
     explain_read_bytes,
+    explain_trainer,
 )
 from service.sizing.explain.delivered import explain_delivered
 from service.sizing.explain.interruptions import (
@@ -54,12 +55,17 @@ def explain(sized: Job, sizing: Sizing) -> list[Explanation]:
     explain_layout(lines, job)
     explain_failures(lines, job)
     explain_interval(
-        lines, job, "#", sizing.interval, sizing.blocking.seconds, sizing.write.durable_lag_seconds
+        lines,
+        job,
+        "#",
+        sizing.interval,
+        sizing.blocking.seconds,
+        sizing.write.durable_lag_seconds,
     )
     explain_blocking(lines, job)
     explain_restart(lines, job)
     explain_write(lines, job)
-    window = sizing.write.durable_lag_seconds if job.is_async else sizing.blocking.seconds
+    window = sizing.write.window_seconds(sizing.blocking)
     if spec.restore is not None and sizing.read is not None:
         explain_read_bytes(lines, job)
         explain_read_amplification(lines, job)
@@ -88,6 +94,7 @@ def explain(sized: Job, sizing: Sizing) -> list[Explanation]:
     )
     explain_host_memory(lines, job)
     explain_capacity(lines, job)
+    explain_trainer(lines, job)
     explain_goodput(
         lines,
         job,

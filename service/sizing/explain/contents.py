@@ -254,6 +254,68 @@ def explain_host_memory(lines: Lines, job: Facts) -> None:
             source,
         )
 
+    if block.budget_fraction is not None:
+        lines.add(
+            "#/host_memory/budget_fraction",
+            "ratio",
+            {
+                "staging_bytes": job.staged_share_bytes * block.staging_buffers,
+                "staging_budget_bytes": job.spec.save.staging_budget_bytes_per_node,
+            },
+        )
+
+
+def explain_trainer(lines: Lines, job: Facts) -> None:
+    """Explain what trainers are to be set to."""
+    block, sizing, storage = job.sizing.trainer, job.sizing, job.spec.storage
+    if block is None:
+        return
+    step = {
+        "blocking_seconds": sizing.blocking.seconds,
+        "step_seconds": job.spec.save.step_seconds,
+    }
+    if block.interval_steps is not None:
+        lines.add(
+            "#/trainer/interval_steps",
+            "interval_steps",
+            {"interval_seconds": sizing.interval.seconds, **step},
+            "Every step takes as long.",
+        )
+        lines.add(
+            "#/trainer/interval_seconds",
+            "interval_of_steps",
+            {"interval_steps": block.interval_steps, **step},
+        )
+    if block.threads_per_rank is not None and storage is not None:
+        rate = storage.node_gb_per_second
+        ranks = {"writing_ranks": block.writing_ranks_per_node}
+        lines.add(
+            "#/trainer/writing_ranks_per_node",
+            "writing_ranks",
+            {"writers": sizing.checkpoint.writers, "nodes": sizing.checkpoint.writing_nodes},
+            "Writers are spread evenly over the nodes.",
+        )
+        lines.add(
+            "#/trainer/threads_per_rank",
+            "writer_threads",
+            {
+                "node_gb_per_second": rate if rate is not None else sizing.write.per_node_gb_per_second,
+                "thread_gb_per_second": storage.thread_gb_per_second,
+                **ranks,
+            },
+            "Threads do not slow each other down."
+            + (
+                ""
+                if rate is not None
+                else " The node has to move what saves need, since its limit is not given."
+            ),
+        )
+        lines.add(
+            "#/trainer/threads_per_node",
+            "threads_of_a_node",
+            {"threads": block.threads_per_rank, **ranks},
+        )
+
 
 def explain_capacity(lines: Lines, job: Facts) -> None:
     """Explain the space of the copies that are kept."""

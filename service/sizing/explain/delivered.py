@@ -1,9 +1,15 @@
 """How the figures of a given storage system came about."""
 
 from service.sizing.explain.contents import kept_as
+from service.sizing.explain.interruptions import explain_recovery
 from service.sizing.explain.lines import EXPONENTIAL, Facts, Lines
 from service.sizing.explain.outcome import explain_cost, explain_goodput
-from service.sizing.explain.saving import explain_interval, explain_transfer
+from service.sizing.explain.saving import (
+    explain_interval,
+    explain_staged_lag,
+    explain_staging,
+    explain_transfer,
+)
 from service.sizing.formulas import REGISTER
 from service.sizing.spec import IntervalRule
 
@@ -17,10 +23,13 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
     total = {"checkpoint_bytes": sizing.checkpoint.bytes}
     blocking_seconds, lag_seconds = sizing.blocking.seconds, sizing.write.durable_lag_seconds
     interval_seconds = sizing.interval.seconds
+    stall_is_delivered = block.write is not None and not job.is_async
     if block.write is not None:
         lag_seconds = block.write.durable_lag_seconds
         if not job.is_async:
             blocking_seconds = block.write.seconds
+        elif block.blocking is not None:
+            blocking_seconds = block.blocking.seconds
     if block.next_interval_seconds is not None:
         lines.add(
             f"{at}/next_interval_seconds",
@@ -33,9 +42,11 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
             interval_seconds = REGISTER[f"{spec.interval.rule}_interval"].function(
                 blocking_seconds=blocking_seconds, mtbf_seconds=job.mtbf_seconds
             )
+    if block.interval is None and block.blocking is not None:
+        # The stall of a staging budget leaves no time to train.
+        interval_seconds = block.blocking.seconds / block.blocking.overhead_fraction
     if block.interval is not None and block.blocking is not None:
         interval_seconds = block.interval.seconds
-        stall_is_delivered = block.write is not None and not job.is_async
         explain_interval(
             lines,
             job,
@@ -44,8 +55,12 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
             blocking_seconds,
             lag_seconds,
             stall_is_delivered=stall_is_delivered,
+            drain_seconds=block.write.seconds if block.write is not None else None,
         )
-        if stall_is_delivered:
+    if block.blocking is not None:
+        if block.blocking.staging_stall_seconds is not None and block.write is not None:
+            explain_staging(lines, job, at, block.blocking, interval_seconds, block.write.seconds)
+        elif stall_is_delivered:
             explain_transfer(lines, job, f"{at}/blocking/seconds", reading=False)
         else:
             lines.add(f"{at}/blocking/seconds", "same", {"blocking.seconds": blocking_seconds})
@@ -69,12 +84,25 @@ def explain_delivered(lines: Lines, job: Facts) -> None:
             lines.add(f"{at}/restart/seconds", "same", {"restart.seconds": sizing.restart.seconds})
         if block.restart.load_seconds is not None:
             lines.add(f"{at}/restart/load_seconds", "same", {"load_seconds": block.restart.load_seconds})
+        explain_recovery(
+            lines,
+            job,
+            at,
+            block.restart,
+            block.interval or sizing.interval,
+            blocking_seconds,
+            lag_seconds or 0.0,
+        )
     if block.write is not None:
         seconds = block.write.seconds
         explain_transfer(lines, job, f"{at}/write/seconds", reading=False)
         lines.add(f"{at}/write/gb_per_second", "sync_write_bandwidth", {**total, "blocking_seconds": seconds})
         if block.write.durable_lag_seconds is not None:
-            lines.add(f"{at}/write/durable_lag_seconds", "same", {"write.seconds": seconds})
+            pointer = f"{at}/write/durable_lag_seconds"
+            if spec.save.staging_budget_bytes_per_node is not None and block.blocking is not None:
+                explain_staged_lag(lines, job, pointer, block.blocking, seconds)
+            else:
+                lines.add(pointer, "same", {"write.seconds": seconds})
         lines.add(
             f"{at}/write/creates_per_second",
             "create_rate",

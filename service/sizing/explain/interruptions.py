@@ -2,8 +2,14 @@
 
 from service.sizing import goodput, presets
 from service.sizing.explain.lines import EXPONENTIAL, RATE_SCALES, RATES_ADD_UP, Facts, Lines
+from service.sizing.explain.saving import (
+    explain_staged_interval,
+    explain_stall_in_force,
+    explain_transfer,
+    staged_lag,
+)
 from service.sizing.interruptions import durable_lag_of, record_of
-from service.sizing.sizing import AtMtbf
+from service.sizing.sizing import AtMtbf, Interval, Restart, RestartPart
 from service.sizing.spec import FailuresSpec, IntervalRule
 
 _INDEPENDENT = "Failures are independent of each other."
@@ -149,7 +155,20 @@ def _explain_end(lines: Lines, job: Facts, at: str, found: AtMtbf) -> None:
     rule, overhead = spec.interval.rule, spec.save.overhead_fraction
     mtbf = {"mtbf_seconds": found.mtbf_seconds}
     blocking_seconds = sizing.blocking.seconds
-    if rule is IntervalRule.FIXED:
+    if found.blocking_seconds is not None:
+        blocking_seconds, overhead = found.blocking_seconds, None
+        explain_stall_in_force(
+            lines,
+            job,
+            f"{at}/blocking_seconds",
+            found.interval_seconds,
+            durable_lag_of(spec, found.interval_seconds),
+        )
+    if found.restart_seconds is not None:
+        _explain_restart_at(lines, job, at, found)
+    if spec.save.staging_budget_bytes_per_node is not None:
+        explain_staged_interval(lines, job, f"{at}/interval_seconds", found.mtbf_seconds)
+    elif rule is IntervalRule.FIXED:
         lines.add(f"{at}/interval_seconds", "given", {"interval.seconds": spec.interval.seconds})
     elif overhead is not None:
         lines.add(
@@ -166,10 +185,12 @@ def _explain_end(lines: Lines, job: Facts, at: str, found: AtMtbf) -> None:
     inputs = {
         "interval_seconds": found.interval_seconds,
         "blocking_seconds": blocking_seconds,
-        "restart_seconds": sizing.restart.seconds,
+        "restart_seconds": sizing.restart.seconds if found.restart_seconds is None else found.restart_seconds,
         **mtbf,
     }
     lag_seconds = durable_lag_of(spec, found.interval_seconds) if job.is_async else 0.0
+    if found.blocking_seconds is not None:
+        lag_seconds = staged_lag(job, found.interval_seconds, lag_seconds)
     period = found.interval_seconds
     if job.is_async:
         period = goodput.effective_interval(
@@ -196,6 +217,30 @@ def _explain_end(lines: Lines, job: Facts, at: str, found: AtMtbf) -> None:
             },
             EXPONENTIAL,
         )
+
+
+def _explain_restart_at(lines: Lines, job: Facts, at: str, found: AtMtbf) -> None:
+    """Explain the mean restart where spares run out as often as at one end of the interval."""
+    given = job.spec.restart
+    others = sum(
+        share.seconds
+        for share in job.sizing.restart.parts or ()
+        if share.part not in (RestartPart.RESCHEDULE, RestartPart.REPLAY)
+    )
+    lines.add(
+        f"{at}/restart_seconds",
+        "restart_with_spares",
+        {
+            "other_parts_seconds": others,
+            "reschedule_seconds": given.reschedule_seconds,
+            "reschedule_without_spares_seconds": given.reschedule_without_spares_seconds,
+            "spare_nodes": given.spare_nodes,
+            "repair_hours": given.repair_hours,
+            "node_loss_fraction": given.node_loss_fraction or 1.0,
+            "mtbf_seconds": found.mtbf_seconds,
+        },
+        "Nodes fail independently and are repaired side by side.",
+    )
 
 
 def explain_planned(lines: Lines, job: Facts) -> None:
@@ -229,29 +274,119 @@ def explain_planned(lines: Lines, job: Facts) -> None:
 
 def explain_restart(lines: Lines, job: Facts) -> None:
     """Explain the way back after a failure."""
-    restart, block = job.spec.restart, job.sizing.restart
+    given, block = job.spec.restart, job.sizing.restart
     target = job.spec.restore.target_seconds if job.spec.restore is not None else None
-    if restart.seconds is not None:
-        lines.add("#/restart/seconds", "given", {"restart.seconds": restart.seconds})
+    if given.seconds is not None:
+        lines.add("#/restart/seconds", "given", {"restart.seconds": given.seconds})
     else:
         lines.add(
             "#/restart/seconds",
             "sum",
             {
-                "detect_seconds": restart.detect_seconds,
-                "reschedule_seconds": restart.reschedule_seconds,
-                "initialise_seconds": restart.initialise_seconds,
-                "load_seconds": block.load_seconds,
-                "warm_up_seconds": restart.warm_up_seconds,
+                f"{share.part}_seconds": share.seconds
+                for share in block.parts or ()
+                if share.part is not RestartPart.REPLAY
             },
         )
     if block.load_seconds is not None:
-        if restart.load_seconds is not None:
-            lines.add("#/restart/load_seconds", "given", {"restart.load_seconds": restart.load_seconds})
-        else:
+        if given.load_seconds is not None:
+            lines.add("#/restart/load_seconds", "given", {"restart.load_seconds": given.load_seconds})
+        elif target is not None:
             lines.add(
                 "#/restart/load_seconds",
                 "same",
                 {"restore.target_seconds": target},
                 "The load takes as long as its target allows.",
             )
+        else:
+            explain_transfer(lines, job, "#/restart/load_seconds", reading=True)
+    explain_recovery(
+        lines,
+        job,
+        "#",
+        block,
+        job.sizing.interval,
+        job.sizing.blocking.seconds,
+        job.sizing.write.durable_lag_seconds or 0.0,
+    )
+
+
+def explain_recovery(
+    lines: Lines,
+    job: Facts,
+    at: str,
+    block: Restart,
+    interval: Interval,
+    blocking_seconds: float,
+    durable_lag_seconds: float,
+) -> None:
+    """Explain the parts of a restart block and the replay after it: of the sizing, or of what is delivered."""
+    given, mtbf_seconds = job.spec.restart, job.mtbf_seconds
+    at = f"{at}/restart"
+    if block.spares_exhausted_fraction is not None:
+        stated = given.spares_exhausted_fraction
+        if stated is not None:
+            lines.add(
+                f"{at}/spares_exhausted_fraction", "given", {"restart.spares_exhausted_fraction": stated}
+            )
+        else:
+            lines.add(
+                f"{at}/spares_exhausted_fraction",
+                "spares_exhausted",
+                {
+                    "spare_nodes": given.spare_nodes,
+                    "repair_hours": given.repair_hours,
+                    "node_loss_fraction": given.node_loss_fraction or 1.0,
+                    "mtbf_seconds": mtbf_seconds,
+                },
+                "Nodes fail independently and are repaired side by side."
+                + ("" if given.node_loss_fraction is not None else " Every failure takes a node away."),
+            )
+    if block.replay_seconds is None:
+        return
+    inputs = {
+        "interval_seconds": interval.seconds,
+        "blocking_seconds": blocking_seconds,
+        "mtbf_seconds": mtbf_seconds,
+    }
+    if interval.effective_seconds is not None:
+        replay = "colliding_replay"
+        inputs |= {"effective_interval_seconds": interval.effective_seconds, "staging_buffers": job.buffers}
+    else:
+        replay = "replay"
+        inputs["durable_lag_seconds"] = durable_lag_seconds
+    lines.add(
+        f"{at}/replay_seconds",
+        replay,
+        inputs,
+        EXPONENTIAL
+        + " What is undone takes as long again, its saves included; goodput counts it as lost work.",
+    )
+    lines.add(
+        f"{at}/recovery_seconds",
+        "sum",
+        {"restart.seconds": block.seconds, "replay_seconds": block.replay_seconds},
+    )
+    for index, share in enumerate(block.parts or ()):
+        pointer = f"{at}/parts/{index}"
+        name = f"{share.part}_seconds"
+        if share.part is RestartPart.RESCHEDULE and block.spares_exhausted_fraction is not None:
+            lines.add(
+                f"{pointer}/seconds",
+                "mean_reschedule",
+                {
+                    "reschedule_seconds": given.reschedule_seconds,
+                    "reschedule_without_spares_seconds": given.reschedule_without_spares_seconds,
+                    "spares_exhausted_fraction": block.spares_exhausted_fraction,
+                },
+                "The mean over failures with and without spares stands for every restart.",
+            )
+        elif share.part in (RestartPart.LOAD, RestartPart.REPLAY):
+            lines.add(f"{pointer}/seconds", "same", {f"restart.{name}": getattr(block, name)})
+        else:
+            lines.add(f"{pointer}/seconds", "given", {f"restart.{name}": getattr(given, name)})
+        lines.add(
+            f"{pointer}/fraction",
+            "ratio",
+            {name: share.seconds, "recovery_seconds": block.recovery_seconds},
+        )

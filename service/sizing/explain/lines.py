@@ -45,6 +45,16 @@ class Facts(NamedTuple):
     mtbf_seconds: float
     saved: Saved
 
+    @property
+    def whole_share_bytes(self) -> float:
+        """What a whole copy takes of the node that holds most. [B]"""
+        return self.node_share_bytes * (self.saved.whole_bytes / self.saved.full_bytes)
+
+    @property
+    def staged_share_bytes(self) -> float:
+        """What one save stages on the node that holds most. [B]"""
+        return self.node_share_bytes * (self.saved.staged_bytes / self.saved.full_bytes)
+
 
 class Lines(list[Explanation]):
     """The explanation as it grows."""

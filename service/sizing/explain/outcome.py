@@ -31,13 +31,9 @@ def explain_goodput(
         inputs["durable_lag_seconds"] = durable_lag_seconds
         prefix = "exact"
     lines.add(f"{exact}/goodput_fraction", f"{prefix}_goodput", inputs, EXPONENTIAL)
-    lines.add(f"{exact}/saving_fraction", f"{prefix}_saving", inputs, EXPONENTIAL)
-    lines.add(
-        f"{exact}/lost_work_fraction",
-        f"{prefix}_lost_work",
-        inputs,
-        EXPONENTIAL,
-    )
+    split = "buffered" if prefix == "colliding" and job.buffers > 1 else prefix
+    lines.add(f"{exact}/saving_fraction", f"{split}_saving", inputs, EXPONENTIAL)
+    lines.add(f"{exact}/lost_work_fraction", f"{split}_lost_work", inputs, EXPONENTIAL)
     lines.add(f"{exact}/restarting_fraction", "exact_restarting", restart, EXPONENTIAL)
     nodes = job.sizing.checkpoint.nodes
     lines.add(

@@ -7,11 +7,10 @@ from service.sizing.sizing import TargetId
 def explain_targets(lines: Lines, job: Facts) -> None:
     """Explain what a storage system must reach."""
     sizing = job.sizing
-    window = (
-        ("write.durable_lag_seconds", sizing.write.durable_lag_seconds)
-        if job.is_async
-        else ("blocking.seconds", sizing.blocking.seconds)
-    )
+    lag = ("write.durable_lag_seconds", sizing.write.durable_lag_seconds)
+    window = lag if job.is_async else ("blocking.seconds", sizing.blocking.seconds)
+    if sizing.write.drain_seconds is not None:
+        window = ("write.drain_seconds", sizing.write.drain_seconds)
     required = ("write.required_gb_per_second", sizing.write.required_gb_per_second)
     target = (
         "restore.target_seconds",
@@ -30,8 +29,8 @@ def explain_targets(lines: Lines, job: Facts) -> None:
         TargetId.NODE_WRITE_BANDWIDTH: ("write.per_node_gb_per_second", sizing.write.per_node_gb_per_second),
         TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD: required,
         TargetId.SLOWEST_WRITER_SECONDS: window,
-        TargetId.BLOCKING_SECONDS: ("blocking.seconds", sizing.blocking.seconds),
-        TargetId.PERSIST_SECONDS: window,
+        TargetId.BLOCKING_SECONDS: ("blocking.seconds", sizing.blocking.allowed_seconds),
+        TargetId.PERSIST_SECONDS: lag,
         TargetId.READ_BANDWIDTH: read,
         TargetId.NODE_READ_BANDWIDTH: read_per_node,
         TargetId.LOAD_SECONDS: target,

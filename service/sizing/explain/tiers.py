@@ -136,7 +136,7 @@ def _explain_lag(lines: Lines, job: Facts, pointer: str, given: TierSpec) -> Non
             at,
             "copies_lag",
             {
-                "node_bytes": job.node_share_bytes,
+                "node_bytes": job.whole_share_bytes,
                 "copies": written_copies(given),
                 "node_write_gb_per_second": given.node_write_gb_per_second,
             },
@@ -160,9 +160,9 @@ def _explain_restore(lines: Lines, job: Facts, pointer: str, tier: Tier, given: 
             f"{pointer}/restore_seconds",
             "transfer_time",
             {
-                "total_bytes": job.sizing.checkpoint.bytes,
+                "total_bytes": job.saved.whole_bytes,
                 "total_gb_per_second": given.read_gb_per_second,
-                "node_bytes": job.node_share_bytes,
+                "node_bytes": job.whole_share_bytes,
                 "node_gb_per_second": node,
             },
             job.even if node is not None else None,
@@ -224,7 +224,7 @@ def _explain_fallback(lines: Lines, block: Tiers, pointer: str, tier: Tier, near
 
 
 def _explain_amounts(lines: Lines, job: Facts, pointer: str, tier: Tier, given: TierSpec) -> None:
-    node = {"node_bytes": job.node_share_bytes}
+    node = {"node_bytes": job.whole_share_bytes}
     held = {**node, "replicas": given.copies, "versions": given.versions}
     for name in ("memory_bytes_per_node", "nvme_bytes_per_node"):
         if getattr(tier, name) is not None:
@@ -251,7 +251,7 @@ def _explain_amounts(lines: Lines, job: Facts, pointer: str, tier: Tier, given: 
         lines.add(
             f"{pointer}/peer_bytes_per_save",
             "peer_bytes",
-            {"checkpoint_bytes": job.sizing.checkpoint.bytes, "replicas": given.copies},
+            {"checkpoint_bytes": job.saved.whole_bytes, "replicas": given.copies},
         )
     if tier.node_write_gb_per_second is not None:
         lines.add(

@@ -88,12 +88,17 @@ class FailureRecord(Outgoing):
     name: str
     title: str
     observed_failures: int | Absent = None
+    """Unexpected interruptions that were counted."""
     observed_planned: int | Absent = None
     """Planned interruptions in the same time; they are not among the failures."""
     observed_hours: float | Absent = None
+    """How long they were counted. [h]"""
     observed_gpus: int | Absent = None
+    """On how many GPUs."""
     mtbf_hours: float | Absent = None
+    """Mean time between failures, where the source gives that. [h]"""
     mtbf_gpus: int | Absent = None
+    """The GPU count for which it holds."""
     counts: str
     """What is counted as a failure."""
     source: str

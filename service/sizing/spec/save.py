@@ -21,6 +21,9 @@ class SaveMode(StrEnum):
     ASYNC = "async"
 
 
+_STAGING = ("staging_budget_bytes_per_node", "copy_seconds", "drain_overlaps_copy")
+
+
 class SaveSpec(Incoming):
     """How a checkpoint is taken, and the stall budget: `blocking_seconds` or `overhead_fraction`."""
 
@@ -38,6 +41,14 @@ class SaveSpec(Incoming):
     """Async: how long after training goes on the checkpoint may take to be durable. [s]"""
     staging_buffers: Annotated[int, Field(strict=True, ge=1, le=16), WHOLE] | Absent = None
     """Async: copies of a node's share that host memory holds; 1 without it."""
+    staging_budget_bytes_per_node: Annotated[int, Field(strict=True, ge=1, le=10**15), WHOLE] | Absent = None
+    """Async: host memory of one node that staging may take; a larger share waits until as much has drained. [B]"""
+    copy_seconds: PositiveSeconds | Absent = None
+    """Async: the copy to host memory by itself; without it all of the stall that is allowed. [s]"""
+    drain_overlaps_copy: Flag | Absent = None
+    """Async: whether a save drains while it is being copied; without it, it does not."""
+    step_seconds: PositiveSeconds | Absent = None
+    """One training step without a save: gives the interval in steps, and the lines to set in trainers. [s]"""
     separate_process_group: Flag | Absent = None
     """Whether checkpoint collectives have a process group of their own; no figure rests on it, the checklist does."""
 
@@ -54,20 +65,29 @@ class SaveSpec(Incoming):
                 "Give blocking_seconds or overhead_fraction, not both.",
             )
         if self.mode is SaveMode.SYNC:
-            for name in ("headroom", "durable_lag_seconds", "staging_buffers"):
+            for name in ("headroom", "durable_lag_seconds", "staging_buffers", *_STAGING):
                 if getattr(self, name) is not None:
                     yield Fault(
                         f"/{name}",
                         "contradiction",
                         f"{name} belongs to mode async; leave it out, or change the mode.",
                     )
-        elif self.blocking_seconds is None and self.overhead_fraction is None:
+            return
+        if self.blocking_seconds is None and self.overhead_fraction is None:
             yield Fault(
                 "/blocking_seconds",
                 "missing",
                 "An async save still stops training to copy its state: give "
                 "blocking_seconds (measured, or published: 0.6 to 14 s) or overhead_fraction.",
             )
+        if self.staging_budget_bytes_per_node is None:
+            for name in _STAGING[1:]:
+                if getattr(self, name) is not None:
+                    yield Fault(
+                        "/staging_budget_bytes_per_node",
+                        "missing",
+                        f"{name} bears on a save that waits for staging memory: say how much there is.",
+                    )
 
 
 class IntervalRule(StrEnum):

@@ -76,6 +76,13 @@ class ScenarioSpec(Incoming):
                 "A save that blocks as long as the interval leaves no time to train: block for less than "
                 f"{self.interval.seconds:g} s, or save less often.",
             )
+        memory, room = self.cluster.node_memory_bytes, save.staging_budget_bytes_per_node
+        if memory is not None and room is not None and room > memory:
+            yield Fault(
+                "/save/staging_budget_bytes_per_node",
+                "too_large",
+                f"A node has {memory} bytes of memory: give at most as much.",
+            )
         target = self.restore.target_seconds if self.restore is not None else None
         if restart.seconds is not None and target is not None and restart.seconds < target:
             yield Fault(
@@ -84,11 +91,16 @@ class ScenarioSpec(Incoming):
                 f"The restart includes the load, for which restore.target_seconds allows {target:g} s: give at "
                 "least as much.",
             )
-        if restart.seconds is None and restart.load_seconds is None and target is None:
+        if (
+            restart.seconds is None
+            and restart.load_seconds is None
+            and target is None
+            and not self.storage_times_a_load
+        ):
             yield Fault(
                 "/restart/load_seconds",
                 "missing",
-                "Give load_seconds, or restore.target_seconds to take it from.",
+                "Give load_seconds, or restore.target_seconds or storage.read_gb_per_second to take it from.",
             )
         if self.tiers is not None or self.failure_mix is not None:
             yield from tier_contradictions(
@@ -181,6 +193,14 @@ class ScenarioSpec(Incoming):
                 storage.node_gb_per_second,
                 storage.file_creates_per_second,
             )
+        )
+
+    @property
+    def storage_times_a_load(self) -> bool:
+        """Whether the storage block has a limit that times a load."""
+        storage = self.storage_system
+        return storage is not None and any(
+            limit is not None for limit in (storage.read_gb_per_second, storage.node_gb_per_second)
         )
 
     @property

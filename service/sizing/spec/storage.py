@@ -41,6 +41,10 @@ class StorageSpec(Incoming):
         Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=1e9)] | Absent
     ) = None
     """What one node's network or client can move. [10^9 B/s]"""
+    thread_gb_per_second: (
+        Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-6, le=1e9)] | Absent
+    ) = None
+    """What one writer thread moves, as measured: gives the threads of a rank, and limits no figure. [10^9 B/s]"""
     file_creates_per_second: (
         Annotated[float, Field(strict=True, allow_inf_nan=False, ge=1e-3, le=1e12)] | Absent
     ) = None
