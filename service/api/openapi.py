@@ -213,7 +213,8 @@ MAKES = {
 def _link(document: Json) -> None:
     """Say of each operation that makes something which others take it, and from where in the answer."""
     operations = {operation["operationId"]: operation for operation in _operations(document)}
-    for name, fields in MAKES.items():
+    for name in MAKES.keys() & operations.keys():
+        fields = MAKES[name]
         links = {}
         for taker, operation in operations.items():
             parameters = operation.get("parameters", ())
