@@ -23,6 +23,7 @@ from service.api import (
     sizings,
     solutions,
     test_plans,
+    usage,
 )
 from service.api.access import Access
 from service.api.dependencies import now
@@ -95,6 +96,7 @@ def create_app(settings: Settings, *, tracing: "Tracing | None" = None) -> FastA
         series,
         api_keys,
         audit_events,
+        usage,
         explanations,
         operations,
     ):

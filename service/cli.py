@@ -1,11 +1,14 @@
-"""The command `stallbudget`: serve, migrate, key, workspace, openapi, size; at the user's convert, submit, recorder."""
+"""The command `stallbudget`: serve, migrate, key, workspace, backup, export, import, prune, openapi, size.
+
+And at the user's: convert, submit, recorder.
+"""
 
 import json
 import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from enum import StrEnum
 from importlib import resources
@@ -18,6 +21,7 @@ import typer
 from service.store.caller import AccessScope
 
 if TYPE_CHECKING:
+    from typing import BinaryIO
     from uuid import UUID
 
     from sqlalchemy import Connection
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from service.api.tracing import Tracing
     from service.settings import Settings
     from service.store.audit import AuditAction, AuditedResource
+    from service.store.database import Database
     from service.store.keys import ApiKey, Secret
 
 app = typer.Typer(
@@ -46,18 +51,20 @@ app.add_typer(workspace_app, name="workspace")
 
 @app.command()
 def serve() -> None:
-    """Bring the database to this version's tables, then serve on STALLBUDGET_HOST:STALLBUDGET_PORT."""
-    import uvicorn
+    """Bring the database to this version's tables, then serve on STALLBUDGET_HOST:STALLBUDGET_PORT.
 
+    With STALLBUDGET_MIGRATE_AT_START=false it leaves the tables as they are.
+    """
     from service.api import logs
-    from service.api.connections import server_options
+    from service.api.connections import DrainingServer
     from service.app import create_app
     from service.settings import AccessMode
     from service.store import keys
 
     settings = _settings()
     logs.configure(settings, sys.stderr)
-    _migrate(settings)
+    if settings.migrate_at_start:
+        _migrate(settings)
     if settings.access is AccessMode.AUTO and not settings.may_be_open:
         with _transaction() as transaction:
             has_keys = keys.any_exist(transaction)
@@ -68,7 +75,11 @@ def serve() -> None:
                 "STALLBUDGET_ACCESS=keys to start without."
             )
     app = create_app(settings, tracing=_tracing())
-    uvicorn.run(app, host=settings.host, port=settings.port, **server_options(app))
+    server = DrainingServer(app, host=settings.host, port=settings.port)
+    with suppress(KeyboardInterrupt):
+        server.run()
+    if not server.started:
+        raise typer.Exit(3)
 
 
 @app.command()
@@ -277,6 +288,129 @@ def list_workspaces() -> None:
         listed = workspaces.list_all(transaction)
     for each in listed:
         typer.echo(f"{each.id}  {each.name}  {_shown(each.created_at)}")
+
+
+@app.command()
+def backup(
+    file: Annotated[Path, typer.Argument(help="Where to; a file that is not there yet.")],
+) -> None:
+    """Copy a SQLite database to a file while it is in use. For Postgres use pg_dump."""
+    from service.store import backup as backups
+
+    with _database() as database:
+        if not database.is_sqlite:
+            _fail(
+                "STALLBUDGET_DATABASE_URL: a Postgres database is backed up with pg_dump, see deploy/README.md."
+            )
+        try:
+            size = backups.copy(database, file)
+        except FileExistsError:
+            _fail(f"{file}: there is a file of that name.")
+        except OSError as error:
+            _fail(f"{file}: {error.strerror}.")
+    typer.echo(f"{file}: {size} bytes.", err=True)
+
+
+@app.command("export")
+def export_workspace(
+    workspace: Annotated[str, typer.Option(help="Which workspace.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="Where to, instead of standard output; a file that is not there yet."),
+    ] = None,
+) -> None:
+    """Write a workspace as one file of JSON lines, for `import` on either database; no keys, no audit trail."""
+    from service.store import archive, workspaces
+
+    with _database() as database, _new_file(file) as sink, database.read() as transaction:
+        found = workspaces.find(transaction, name=workspace)
+        counts = archive.write(transaction, sink, workspace_id=found.id, workspace=found.name)
+    typer.echo(f"{counts}.", err=True)
+
+
+@app.command("import")
+def import_workspace(
+    file: Annotated[Path, typer.Argument(help="What `stallbudget export` wrote; - for stdin.")],
+    workspace: Annotated[
+        str | None,
+        typer.Option(help="Where to, instead of the workspace of that name; made where it is not there."),
+    ] = None,
+) -> None:
+    """Store all that an exported file holds, or nothing where it is damaged or clashes with what is there."""
+    from uuid import uuid4
+
+    from service.errors import NotFound
+    from service.store import archive, audit, workspaces
+
+    at, settings = datetime.now(UTC), _settings()
+    try:
+        source = sys.stdin.buffer if str(file) == "-" else file.open("rb")
+    except OSError as error:
+        _fail(f"{file}: {error.strerror}.")
+    with source, _transaction() as transaction:
+        named, lines = archive.workspace_named_in(source)
+        name = named if workspace is None else workspace
+        _check_name(name)
+        try:
+            place = workspaces.find(transaction, name=name)
+        except NotFound:
+            place = workspaces.create(transaction, id=uuid4(), at=at, name=name)
+            _record(
+                transaction, place.id, audit.AuditAction.CREATE, audit.AuditedResource.WORKSPACE, place.id, at
+            )
+        counts = archive.read(
+            transaction, lines, workspace_id=place.id, max_document_bytes=settings.max_document_bytes
+        )
+        _record(
+            transaction,
+            place.id,
+            audit.AuditAction.IMPORT,
+            audit.AuditedResource.WORKSPACE,
+            place.id,
+            at,
+            new_version=counts.sha256,
+        )
+    typer.echo(f"{counts}.", err=True)
+
+
+@app.command()
+def prune(
+    documents_older_than: Annotated[
+        float,
+        typer.Option(min=0, max=36_500, metavar="DAYS", help="Of runs that came more days ago than this."),
+    ],
+    workspace: Annotated[str | None, typer.Option(help="Only of this workspace.")] = None,
+) -> None:
+    """Remove the original documents of old runs, and keep the runs with all that was read from them."""
+    from uuid import uuid4
+
+    from service.store import documents, workspaces
+    from service.store.caller import Caller
+
+    at = datetime.now(UTC)
+    with _database() as database:
+        with database.read() as transaction:
+            chosen = (
+                workspaces.list_all(transaction)
+                if workspace is None
+                else [workspaces.find(transaction, name=workspace)]
+            )
+        for each in chosen:
+            by = Caller(workspace_id=each.id, name="cli", scopes=frozenset(AccessScope))
+            removed, in_one_go = 0, documents.AT_ONCE
+            # Some at a time: between two transactions others get their turn.
+            while in_one_go == documents.AT_ONCE:
+                with database.begin() as transaction:
+                    in_one_go = documents.remove_older(
+                        transaction,
+                        by=by,
+                        new_id=uuid4,
+                        at=at,
+                        received_before=at - timedelta(days=documents_older_than),
+                    )
+                removed += in_one_go
+            typer.echo(f"{each.name}: {removed} documents removed.")
+        database.forget_deleted()
 
 
 class Trainer(StrEnum):
@@ -497,13 +631,41 @@ def _instant(option: str, text: str) -> datetime:
 @contextmanager
 def _transaction() -> Iterator["Connection"]:
     """Give a transaction on the database of the settings; end with a sentence where it fails."""
+    with _database() as database, database.begin() as transaction:
+        yield transaction
+
+
+@contextmanager
+def _new_file(file: Path | None) -> Iterator["BinaryIO"]:
+    """Give what is to be a file once it is whole, and for its owner alone; standard output where none is named."""
+    if file is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    part = file.with_name(file.name + ".part")
+    if file.exists():
+        _fail(f"{file}: there is a file of that name.")
+    try:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as sink:
+            yield sink
+            sink.flush()
+            os.fsync(sink.fileno())
+        part.replace(file)
+    except OSError as error:
+        _fail(f"{file}: {error.strerror}.")
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _database() -> Iterator["Database"]:
+    """Give the database of the settings; end with a sentence where it fails."""
     from service.errors import StallbudgetError
     from service.store.database import Database
 
     database = Database(_settings().database_url)
     try:
-        with database.begin() as transaction:
-            yield transaction
+        yield database
     except StallbudgetError as error:
         _fail(str(error))
     finally:
@@ -517,6 +679,8 @@ def _record(
     resource: "AuditedResource",
     resource_id: "UUID",
     at: datetime,
+    *,
+    new_version: str | None = None,
 ) -> None:
     """Write down a change that the command line makes."""
     from uuid import uuid4
@@ -526,7 +690,14 @@ def _record(
 
     by = Caller(workspace_id=workspace_id, name="cli", scopes=frozenset(AccessScope))
     audit.record(
-        transaction, by=by, id=uuid4(), at=at, action=action, resource=resource, resource_id=resource_id
+        transaction,
+        by=by,
+        id=uuid4(),
+        at=at,
+        action=action,
+        resource=resource,
+        resource_id=resource_id,
+        new_version=new_version,
     )
 
 

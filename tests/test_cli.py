@@ -214,7 +214,7 @@ def test_a_bad_setting_is_a_sentence_that_names_it(
 def test_help_names_every_command() -> None:
     result = run("--help")
     assert result.exit_code == 0
-    for command in ("serve", "migrate", "openapi", "size"):
+    for command in ("serve", "migrate", "backup", "export", "import", "prune", "openapi", "size"):
         assert command in result.stdout
         assert run(command, "--help").exit_code == 0
 
@@ -331,6 +331,73 @@ def test_keys_need_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "stallbudget migrate" in failed(run("key", "create", "--name", "a", "--scope", "read"))
 
 
+def test_an_export_is_the_same_to_a_file_and_to_the_terminal_and_is_imported_under_another_name(
+    migrated: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.jsonl"
+    assert run("export", "--workspace", "default", file).exit_code == 0
+    printed = run("export", "--workspace", "default")
+    assert (printed.exit_code, printed.stdout_bytes) == (0, file.read_bytes())
+    assert "0 runs" in printed.stderr
+    for _ in range(2):
+        assert run("import", file, "--workspace", "copy").exit_code == 0
+        assert run("import", "-", "--workspace", "copy", stdin=file.read_bytes()).exit_code == 0
+    assert "copy" in run("workspace", "list").stdout
+    with closing(Database(migrated)) as database, database.read() as transaction:
+        rows = transaction.execute(select(tables.audit_events).order_by(tables.audit_events.c.at)).all()
+    assert [row.action for row in rows].count("import") == 4
+    assert [row.action for row in rows].count("create") == 1
+
+
+def test_a_backup_is_made_and_never_over_another(migrated: str, tmp_path: Path) -> None:
+    file = tmp_path / "copy.db"
+    assert run("backup", file).exit_code == 0
+    with closing(Database(f"sqlite:///{file}")) as database:
+        assert migrate.is_at_head(database)
+    assert "there is a file of that name" in failed(run("backup", file))
+
+
+def test_prune_counts_by_workspace(migrated: str) -> None:
+    assert run("workspace", "create", "acme").exit_code == 0
+    everywhere = run("prune", "--documents-older-than", "30").stdout.splitlines()
+    assert everywhere == ["acme: 0 documents removed.", "default: 0 documents removed."]
+    one = run("prune", "--documents-older-than", "30", "--workspace", "acme").stdout.splitlines()
+    assert one == everywhere[:1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("export", "--workspace", "none"), "no workspace 'none'"),
+        (("export", "--workspace", "default", "{folder}"), "there is a file of that name"),
+        (("export", "--workspace", "default", "{folder}/none/a"), "No such file or directory"),
+        (("import", "{folder}/none"), "No such file or directory"),
+        (("import", "{folder}"), "Is a directory"),
+        (("import", "{spec}"), "no archive"),
+        (("import", "{spec}", "--workspace", "new"), "no archive"),
+        (("backup", "{folder}/none/a.db"), "No such file or directory"),
+        (("prune", "--documents-older-than", "1", "--workspace", "none"), "no workspace 'none'"),
+    ],
+)
+def test_what_cannot_be_kept_or_read_is_said_in_a_sentence_and_leaves_nothing(
+    migrated: str, tmp_path: Path, spec: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    before = sorted(tmp_path.iterdir())
+    given = [argument.format(folder=tmp_path, spec=spec) for argument in arguments]
+    assert said in failed(run(*given))
+    assert [place for place in sorted(tmp_path.iterdir()) if "-" not in place.name] == [
+        place for place in before if "-" not in place.name
+    ]
+    assert run("workspace", "list").stdout.count("\n") == 1
+
+
+def test_postgres_is_not_backed_up_here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("STALLBUDGET_DATABASE_URL", "postgresql://me:hunter2@127.0.0.1:1/nothing")
+    message = failed(run("backup", tmp_path / "a"))
+    assert "pg_dump" in message
+    assert "hunter2" not in message
+
+
 class Served(Exception):
     """The server was started."""
 
@@ -357,7 +424,7 @@ def test_beyond_the_loopback_it_does_not_start_without_a_key(
     def serve(*_: object, **__: object) -> None:
         raise Served
 
-    monkeypatch.setattr("uvicorn.run", serve)
+    monkeypatch.setattr("uvicorn.Server.run", serve)
     for name, value in settings.items():
         monkeypatch.setenv(PREFIX + name, value)
     if has_key:

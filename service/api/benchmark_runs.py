@@ -34,7 +34,7 @@ from service.api.problems import Refused, describes, summary
 from service.errors import Fault, Stale, UnreadableDocument
 from service.parsers.measurement import Record
 from service.parsers.run import BenchmarkRun, Condition, StatedNodesDiffer, with_stated_nodes
-from service.store import audit, benchmark_runs, scenarios
+from service.store import audit, benchmark_runs, documents, scenarios
 from service.store.audit import AuditAction, AuditedResource
 from service.store.caller import AccessScope, Caller
 from service.store.database import Database
@@ -187,7 +187,7 @@ async def create_benchmark_run(
     if receipt.is_replayed:
         say_replayed(response)
     response.headers["Location"] = f"/v1/benchmark-runs/{run.id}"
-    response.headers["ETag"] = entity_tag(run.sha256)
+    response.headers["ETag"] = entity_tag(run.version)
     notice = None if receipt.status == 201 else _notice(run, tags, nodes)
     # Constructed: the run was read and checked, and may hold thousands of measurements.
     return BenchmarkRunReceipt.model_construct(**dict(run), notice=notice)
@@ -268,7 +268,7 @@ def _receive(database: Database, upload: Upload) -> Receipt:
     else:
         # A clock that runs ahead would make its run the newest for good: better no time than that one.
         record = record.model_copy(update={"ran_at_zone_assumed": None})
-    kept = register.without_environment(upload.body)
+    kept = documents.pack(register.without_environment(upload.body))
     with database.begin() as transaction:
         before = _receipt_of_before(transaction, upload, sha256)
         if before is not None:
@@ -374,7 +374,7 @@ def get_benchmark_run(
     """Return a run: what was read from its document, its tags, and what there is to doubt."""
     with database.read() as transaction:
         run = benchmark_runs.get(transaction, workspace_id=workspace_id, id=run_id)
-    tag = entity_tag(run.sha256)
+    tag = entity_tag(run.version)
     response.headers["ETag"] = tag
     return not_modified(if_none_match, tag) or run  # type: ignore[return-value]
 
@@ -387,7 +387,7 @@ def get_benchmark_run(
             "description": "The original bytes.",
             "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
         },
-        **describes(404, 406, 422, 503),
+        **describes(404, 406, 410, 422, 503),
     },
 )
 @needs(AccessScope.READ)
@@ -421,8 +421,8 @@ def delete_benchmark_run(
     with database.begin() as transaction:
         run = benchmark_runs.get(transaction, workspace_id=workspace_id, id=run_id)
         versions = required_version(if_match)
-        if versions is not None and run.sha256 not in versions:
-            raise Stale(f"If-Match does not name the benchmark run {run_id}; its ETag is its sha256.")
+        if versions is not None and run.version not in versions:
+            raise Stale(f"If-Match does not name the benchmark run {run_id}; its ETag is {run.version}.")
         benchmark_runs.delete(transaction, workspace_id=workspace_id, id=run_id)
         audit.record(
             transaction,
@@ -432,5 +432,6 @@ def delete_benchmark_run(
             action=AuditAction.DELETE,
             resource=AuditedResource.BENCHMARK_RUN,
             resource_id=run_id,
-            old_version=run.sha256,
+            old_version=run.version,
         )
+    database.forget_deleted()

@@ -2,17 +2,21 @@
 
 uvicorn closes a connection that idles between two requests. It waits without end for the head of a request, takes a
 head of any length, and holds an answer for a client that does not read it; what lies below a request is here, what
-can be answered is in `middleware.py`.
+can be answered is in `middleware.py`. And how it ends: `DrainingServer`.
 """
 
 import asyncio
+import time
 from functools import partial
+from types import FrameType
 from typing import Any
 
+import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from service.api.metrics import Metrics
+from service.api.readiness import Readiness
 from service.api.watch import Pace, Watch
 from service.settings import Settings
 
@@ -38,7 +42,41 @@ def server_options(app: FastAPI) -> dict[str, Any]:
         "proxy_headers": settings.trusted_proxies is not None,
         "forwarded_allow_ips": settings.trusted_proxies or "",
         "timeout_keep_alive": settings.idle_seconds,
+        "timeout_graceful_shutdown": settings.shutdown_seconds,
     }
+
+
+class DrainingServer(uvicorn.Server):
+    """A server that says at once that it ends, and stops taking connections some time later.
+
+    Told to end, it is no longer ready; after `drain_seconds` it closes its port and the connections that idle, and
+    waits `shutdown_seconds` at most for the others. Told again, it does not wait before closing its port.
+
+    Args:
+        app: What it serves.
+        options: What `uvicorn.Config` takes, beside those of `server_options`.
+    """
+
+    def __init__(self, app: FastAPI, **options: Any) -> None:  # noqa: ANN401 - what uvicorn takes
+        super().__init__(uvicorn.Config(app, **options, **server_options(app)))
+        self._readiness: Readiness = app.state.readiness
+        self._drain_seconds: float = app.state.settings.drain_seconds
+        self._ends_at: float | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Note that the process is to end."""
+        self._readiness.end()
+        if self._ends_at is None and self._drain_seconds:
+            self._ends_at = time.monotonic() + self._drain_seconds
+            # Uvicorn ends the process by it when all is done.
+            self._captured_signals.append(sig)
+        else:
+            super().handle_exit(sig, frame)
+
+    async def on_tick(self, counter: int) -> bool:
+        """Return whether it is time to close the port."""
+        is_time = self._ends_at is not None and time.monotonic() >= self._ends_at
+        return await super().on_tick(counter) or is_time
 
 
 class WatchedConnection(HttpToolsProtocol):

@@ -45,6 +45,7 @@ TAGS = [
     {"name": "series", "description": "Measured figures over time, and whether they changed."},
     {"name": "api-keys", "description": "The keys of the workspace. A secret is told once."},
     {"name": "audit-events", "description": "Who changed what in the workspace."},
+    {"name": "usage", "description": "What the workspace holds, and how large it is."},
     {"name": "explanations", "description": "What problems and doubts mean, and how to cure them."},
 ]
 

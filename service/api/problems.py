@@ -108,6 +108,9 @@ KINDS = {
         Kind("slow-body", 408, "The body came too slowly",
              "Less of the body came than the service waits for. The connection is closed.",
              "Send it again over a better connection, or compressed; the least pace is in `detail`."),
+        Kind("document-removed", 410, "The document was removed",
+             "The run is kept, with all that was read from its document; the original went for its age.",
+             "Post the file again, if you have it: delete the run first, which is otherwise found again."),
         Kind("stale", 412, "The resource has changed", "If-Match names a revision that is not the current one.",
              "Read the resource again, apply the change to what it says now, and send the new ETag."),
         Kind("too-large", 413, "The body is too large", "The body is longer than the service reads.",
@@ -140,6 +143,8 @@ KINDS = {
              "The answer did not begin in time. A change that was asked for may be made nevertheless.",
              "Read what there is before sending a change again, or send it under the same Idempotency-Key; ask for "
              "less at once."),
+        Kind("shutting-down", 503, "The process ends", "It finishes what it works on, and takes nothing new.",
+             "Send the request again: another process, or the next one, answers it."),
         Kind("unavailable", 503, "The database is not available",
              "The database does not answer, or its tables are not those of this version.",
              "Try again after the seconds in Retry-After; see /readyz."),
@@ -152,6 +157,7 @@ KIND_OF_ERROR: dict[type[errors.StallbudgetError], str] = {
     errors.Unsatisfiable: "unsatisfiable",
     errors.UnreadableDocument: "unreadable-document",
     errors.NotFound: "not-found",
+    errors.DocumentRemoved: "document-removed",
     errors.NameTaken: "name-taken",
     errors.Stale: "stale",
     errors.RunsExist: "runs-exist",
@@ -160,6 +166,7 @@ KIND_OF_ERROR: dict[type[errors.StallbudgetError], str] = {
     errors.KeyReused: "idempotency-key-reused",
     errors.StillRunning: "idempotency-key-in-use",
     errors.RateLimited: "rate-limited",
+    errors.ShuttingDown: "shutting-down",
     errors.DatabaseUnavailable: "unavailable",
 }
 

@@ -1,9 +1,9 @@
-"""Whether the service is ready: whether its database answers, soon, with the tables of this version."""
+"""Whether the service is ready: it is not to end, and its database answers, soon, with the tables of this version."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
-from service.errors import DatabaseUnavailable
+from service.errors import DatabaseUnavailable, ShuttingDown
 from service.store import migrate
 from service.store.database import Database
 
@@ -24,13 +24,21 @@ class Readiness:
         self._within_seconds = within_seconds
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="readiness")
         self._asked: asyncio.Future[bool] | None = None
+        self._is_ending = False
+
+    def end(self) -> None:
+        """Be ready no more: the process was told to end. May be called from a signal handler."""
+        self._is_ending = True
 
     async def require(self) -> None:
         """Return where the database is ready.
 
         Raises:
+            ShuttingDown: The process was told to end.
             DatabaseUnavailable: It does not answer, not in time, or is not at the migrations' head.
         """
+        if self._is_ending:
+            raise ShuttingDown("This process was told to end.")
         loop = asyncio.get_running_loop()
         if self._asked is None or self._asked.done() or self._asked.get_loop() is not loop:
             self._asked = loop.run_in_executor(self._thread, migrate.is_at_head, self._database)

@@ -281,6 +281,7 @@ def delete_scenario(
             resource_id=scenario_id,
             old_version=seen.revision,
         )
+    database.forget_deleted()
 
 
 @router.get(

@@ -33,6 +33,7 @@ class BenchmarkRun(Record):
         storage_label: Which storage was measured: as the poster said, else as the file says.
         conditions: The state of that storage, as the poster said.
         note: The poster's own words.
+        document_removed_at: When the original was removed, for its age; absent as long as it is kept.
     """
 
     id: UUID
@@ -43,6 +44,12 @@ class BenchmarkRun(Record):
     document_bytes: int
     conditions: list[Condition]
     note: str | Absent = None
+    document_removed_at: datetime | Absent = None
+
+    @property
+    def version(self) -> str:
+        """What changes whenever the run does: the sha256, and whether the original is there."""
+        return self.sha256 if self.document_removed_at is None else f"{self.sha256}-without-document"
 
     @property
     def took_place_at(self) -> datetime:

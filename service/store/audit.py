@@ -22,6 +22,7 @@ class AuditAction(StrEnum):
     DELETE = "delete"
     ROTATE = "rotate"
     REVOKE = "revoke"
+    IMPORT = "import"
 
 
 class AuditedResource(StrEnum):
@@ -29,6 +30,7 @@ class AuditedResource(StrEnum):
 
     SCENARIO = "scenario"
     BENCHMARK_RUN = "benchmark_run"
+    BENCHMARK_DOCUMENT = "benchmark_document"
     API_KEY = "api_key"
     WORKSPACE = "workspace"
 

@@ -7,17 +7,19 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, ValidationError, create_model
 from sqlalchemy import ColumnElement, Connection, Row, func, select, tuple_
 from sqlalchemy.exc import IntegrityError
 
-from service.errors import DatabaseUnavailable, NotFound, RunIdTaken, UnreadableDocument
+from service.errors import DatabaseUnavailable, DocumentRemoved, NotFound, RunIdTaken, UnreadableDocument
 from service.parsers.run import BenchmarkRun
-from service.store import idempotency, scenarios
+from service.store import documents, idempotency, scenarios
 from service.store.database import insert_unless_present
+from service.store.documents import PackedDocument
 from service.store.page import Page, Position
-from service.store.tables import benchmark_documents, benchmark_runs, in_utc
+from service.store.tables import benchmark_documents, benchmark_runs, document_bodies, in_utc
 from service.store.tables import scenarios as scenarios_table
+from service.strict_json import JsonFault, loads
 
 RECORD_FIELDS = {"measurements", "operations", "summary", "doubts", "ran_at_zone_assumed"}
 """What of a run is kept as JSON; each other field has a column."""
@@ -39,7 +41,7 @@ class Document:
 
 
 def create(
-    transaction: Connection, *, workspace_id: UUID, run: BenchmarkRun, document: bytes
+    transaction: Connection, *, workspace_id: UUID, run: BenchmarkRun, document: PackedDocument
 ) -> tuple[BenchmarkRun, bool]:
     """Store a run with its document, and return it and True.
 
@@ -62,7 +64,7 @@ def create(
                 f"There is no scenario {run.scenario_id} that has had a revision {run.scenario_revision}."
             ) from error
         if is_new:
-            transaction.execute(benchmark_documents.insert(), {"run_id": run.id, "body": document})
+            documents.attach(transaction, workspace_id=workspace_id, run_id=run.id, document=document)
             return _in_utc(run), True
         first = find(transaction, workspace_id=workspace_id, scenario_id=run.scenario_id, sha256=run.sha256)
         if first is not None:
@@ -95,15 +97,30 @@ def find(
 
 
 def get_document(transaction: Connection, *, workspace_id: UUID, id: UUID) -> Document:
-    """Return the original bytes of a run; raise NotFound."""
+    """Return the original bytes of a run.
+
+    Raises:
+        NotFound: There is no such run.
+        DocumentRemoved: The run is there without it.
+    """
     row = transaction.execute(
-        select(benchmark_documents.c.body, benchmark_runs.c.sha256, benchmark_runs.c.format)
+        select(document_bodies.c.body, benchmark_runs.c.sha256, benchmark_runs.c.format)
+        .select_from(benchmark_documents)
         .join(benchmark_runs, benchmark_runs.c.id == benchmark_documents.c.run_id)
+        .join(
+            document_bodies,
+            (document_bodies.c.workspace_id == benchmark_documents.c.workspace_id)
+            & (document_bodies.c.sha256 == benchmark_documents.c.body_sha256),
+        )
         .where(benchmark_documents.c.run_id == id, _of(workspace_id))
     ).one_or_none()
     if row is None:
-        raise NotFound(_missing(id))
-    return Document(body=row.body, sha256=row.sha256, format=row.format)
+        run = get(transaction, workspace_id=workspace_id, id=id)
+        raise DocumentRemoved(
+            f"The document of the benchmark run {id} was removed at {run.document_removed_at:%Y-%m-%dT%H:%M:%SZ}; "
+            "what was read from it is kept."
+        )
+    return Document(body=documents.unpack(row.body), sha256=row.sha256, format=row.format)
 
 
 def list_page(
@@ -143,9 +160,17 @@ def list_page(
 
 def delete(transaction: Connection, *, workspace_id: UUID, id: UUID) -> None:
     """Delete a run and its document; raise NotFound."""
+    held = list(
+        transaction.scalars(
+            select(benchmark_documents.c.body_sha256).where(
+                benchmark_documents.c.run_id == id, benchmark_documents.c.workspace_id == workspace_id
+            )
+        )
+    )
     gone = transaction.execute(benchmark_runs.delete().where(benchmark_runs.c.id == id, _of(workspace_id)))
     if gone.rowcount == 0:
         raise NotFound(_missing(id))
+    documents.release(transaction, workspace_id=workspace_id, sha256s=held)
     idempotency.forget(transaction, [id])
 
 
@@ -337,10 +362,33 @@ _Kept: type[BaseModel] = create_model(
 """What of a run is kept as JSON, to be read without a detour by dictionaries: a judgement reads thousands."""
 
 
+def check_record(*, conditions: str, record: str) -> None:
+    """Raise ValueError unless what an archive says of a run could be read back as it is."""
+    try:
+        parts = loads(conditions), loads(record)
+        if not isinstance(parts[0], list) or not isinstance(parts[1], dict) or not record.startswith("{"):
+            raise ValueError("it is no object")
+        together = _together(conditions, record)
+        loads(together)
+    except JsonFault as fault:
+        raise ValueError(fault.detail) from None
+    try:
+        kept: Any = _Kept.model_validate_json(together)
+    except ValidationError as error:
+        raise ValueError(error.errors(include_url=False, include_input=False)[0]["msg"]) from None
+    places = len(kept.operations or kept.measurements or ())
+    if any(doubt.measurement is not None and not 0 <= doubt.measurement < places for doubt in kept.doubts):
+        raise ValueError("a doubt is about a measurement that is not there")
+
+
+def _together(conditions: str, record: str) -> str:
+    return f'{{"conditions":{conditions},{record[1:]}'
+
+
 def _run(row: Row[Any]) -> BenchmarkRun:
     values = dict(row._mapping)
     record, conditions = values.pop("record"), values.pop("conditions")
-    kept = _Kept.model_validate_json(f'{{"conditions":{conditions},{record[1:]}')
+    kept = _Kept.model_validate_json(_together(conditions, record))
     # Constructed: the columns have their types already, and the rest was read just now.
     return BenchmarkRun.model_construct(**values, **dict(kept))
 

@@ -193,6 +193,27 @@ class Database:
             size=self._pool_size, in_use=pool.checkedout(), idle=pool.checkedin(), waits=self._waits
         )
 
+    def forget_deleted(self) -> None:
+        """Empty SQLite's log, in which what was deleted still stands until it is written over; nothing on Postgres.
+
+        As far as that can be had at once: while somebody writes or reads, a later call or the close does it.
+        """
+        if not self.is_sqlite or not self._writer.acquire(blocking=False):
+            return
+        try:
+            with self._explained(), self.engine.connect() as connection:
+                driver: Any = connection.connection.dbapi_connection
+                (before,) = driver.execute("PRAGMA busy_timeout").fetchone()
+                driver.execute("PRAGMA busy_timeout = 0")
+                try:
+                    driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+                finally:
+                    driver.execute(f"PRAGMA busy_timeout = {before}")
+        except DatabaseUnavailable:
+            pass
+        finally:
+            self._writer.release()
+
     def exists(self) -> bool:
         """Return whether there is something to connect to: not a SQLite file that is yet to be made."""
         return not self.is_sqlite or Path(str(self.url.database)).exists()
@@ -265,6 +286,8 @@ def _sqlite_engine(url: URL, pool_size: int, lock_seconds: float) -> Engine:
         connection.execute("PRAGMA foreign_keys = ON")
         # FULL: what was answered with 201 is still there after the power failed. NORMAL would be faster.
         connection.execute("PRAGMA synchronous = FULL")
+        # What is deleted is written over with zeros, so that nobody reads it out of the file.
+        connection.execute("PRAGMA secure_delete = ON")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -342,7 +365,10 @@ def _explain_sqlite(error: exc.DBAPIError) -> str | None:
     if not isinstance(cause, sqlite3.Error):
         return None
     code = getattr(cause, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF
-    if code == sqlite3.SQLITE_ERROR and str(cause).startswith(("no such table", "no such column")):
+    said = str(cause)
+    if code == sqlite3.SQLITE_ERROR and (
+        said.startswith(("no such table", "no such column")) or "has no column named" in said
+    ):
         return _NOT_OURS
     return _SQLITE_SENTENCES.get(code)
 

@@ -9,10 +9,10 @@ from sqlalchemy.exc import IntegrityError
 
 from service.errors import NameTaken, NotFound, RunsExist, Stale
 from service.sizing.spec import ScenarioSpec
-from service.store import idempotency, stored_spec
+from service.store import documents, idempotency, stored_spec
 from service.store.database import insert_unless_present
 from service.store.page import Page, Position
-from service.store.tables import benchmark_runs, in_utc, scenario_revisions, scenarios
+from service.store.tables import benchmark_documents, benchmark_runs, in_utc, scenario_revisions, scenarios
 from service.wire import Outgoing
 
 
@@ -155,11 +155,17 @@ def delete(
     gone: list[tuple[UUID, str]] = []
     if with_runs:
         idempotency.forget(transaction, select(benchmark_runs.c.id).where(runs))
+        held = transaction.scalars(
+            select(benchmark_documents.c.body_sha256).where(
+                benchmark_documents.c.run_id.in_(select(benchmark_runs.c.id).where(runs))
+            )
+        ).all()
         deletion = benchmark_runs.delete().where(runs)
         gone += (
             (row.id, row.sha256)
             for row in transaction.execute(deletion.returning(benchmark_runs.c.id, benchmark_runs.c.sha256))
         )
+        documents.release(transaction, workspace_id=workspace_id, sha256s=held)
     elif transaction.scalar(select(exists().where(runs))):
         raise RunsExist(f"The scenario {id} has benchmark runs.")
     idempotency.forget(transaction, [id])

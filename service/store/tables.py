@@ -127,8 +127,9 @@ benchmark_runs = Table(
     Column("conditions", Text, nullable=False),
     Column("note", Text),
     Column("run_id", Text),
-    # What the parser read. Last, so that a scan for the columns before it need not read its pages.
+    # What the parser read. After the others, so that a scan for those need not read its pages.
     Column("record", Text, nullable=False),
+    Column("document_removed_at", Instant),
     ForeignKeyConstraint(
         ["scenario_id", "scenario_revision"],
         ["scenario_revisions.scenario_id", "scenario_revisions.revision"],
@@ -149,9 +150,32 @@ benchmark_documents = Table(
     "benchmark_documents",
     metadata,
     Column("run_id", Uuid, ForeignKey("benchmark_runs.id", ondelete="CASCADE"), primary_key=True),
+    Column("workspace_id", Uuid, nullable=False),
+    Column("body_sha256", String(64), nullable=False),
+    ForeignKeyConstraint(
+        ["workspace_id", "body_sha256"],
+        ["document_bodies.workspace_id", "document_bodies.sha256"],
+        name="fk_benchmark_documents_document_bodies",
+        ondelete="RESTRICT",
+    ),
+    # To find whether a body is still anybody's.
+    Index(None, "workspace_id", "body_sha256"),
+)
+"""Which document a run was read from. A run whose document was removed has no row."""
+
+document_bodies = Table(
+    "document_bodies",
+    metadata,
+    Column("workspace_id", Uuid, ForeignKey("workspaces.id", ondelete="RESTRICT"), primary_key=True),
+    # Of what is kept, which is not always what was posted: an environment is cut out.
+    Column("sha256", String(64), primary_key=True),
+    Column("original_bytes", BigInteger, nullable=False),
+    Column("stored_bytes", BigInteger, nullable=False),
+    # Compressed by zstd. Last, so that the sizes are read without its pages.
     Column("body", LargeBinary, nullable=False),
 )
-"""The original bytes of each run, apart from it: lists and judgements never load them."""
+"""The original bytes of the runs, apart from them: lists and judgements never load them. Equal ones of a workspace
+are kept once, and go with the last run that has them."""
 
 api_keys = Table(
     "api_keys",

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from service.api.readiness import Readiness
-from service.errors import DatabaseUnavailable
+from service.errors import DatabaseUnavailable, ShuttingDown
 from service.store import migrate
 from service.store.database import Database
 
@@ -72,4 +72,17 @@ def test_a_failure_of_the_database_is_told_and_the_next_question_is_a_new_one(ha
         assert hanging.asked == 3
 
     asyncio.run(scene())
+    ready.close()
+
+
+def test_a_process_that_is_to_end_is_not_ready_and_asks_no_database(hanging: _Hanging) -> None:
+    ready = _ready(60)
+    ready.end()
+
+    async def scene() -> None:
+        with pytest.raises(ShuttingDown):
+            await ready.require()
+
+    asyncio.run(scene())
+    assert hanging.asked == 0
     ready.close()

@@ -30,6 +30,7 @@ from tests.api.asking import (
 )
 from tests.api.exchanges import Running, run, scope_of, under_a_clock
 from tests.api.keyring import make_key
+from tests.api.test_usage import remove_documents
 
 Json = dict[str, Any]
 
@@ -389,6 +390,7 @@ def _tour_of_success(tour: Tour) -> Json:
     key = tour.ask("POST", keys, 201, json={"name": "a", "scopes": ["submit"]}).json()
     tour.ask("POST", f"{keys}/{key['id']}/rotations", 201, json={})
     tour.ask("GET", f"{keys}/{key['id']}", 200)
+    tour.ask("GET", "/v1/usage", 200)
     for path in (keys, "/v1/audit-events", f"/v1/audit-events?resource_id={made['id']}"):
         tour.ask("GET", path, 200)
         following = tour.ask("GET", f"{path}{'&' if '?' in path else '?'}limit=1", 200).headers["link"]
@@ -400,7 +402,7 @@ def _tour_of_success(tour: Tour) -> Json:
     return {"scenario_id": made["id"], "run_id": run["id"], "key_id": key["id"]}
 
 
-def _tour_of_failure(tour: Tour, ids: Json) -> None:
+def _tour_of_failure(tour: Tour, ids: Json, application: FastAPI) -> None:
     """Visit the failures that are the caller's."""
     for method, template, operation in _operations(tour.document):
         fixed = {"revision": "1", "type": "stale", "code": "stale"}
@@ -431,6 +433,9 @@ def _tour_of_failure(tour: Tour, ids: Json) -> None:
     tour.ask("DELETE", place, 409, headers={"If-Match": "*"})
     tour.ask("POST", f"{place}/benchmark-runs", 409, content=dcp(json.loads(DCP)["run_id"], label="other"))
     tour.ask("POST", f"{place}/benchmark-runs", 422, content=b"")
+    remove_documents(application)
+    tour.ask("GET", f"/v1/benchmark-runs/{ids['run_id']}/document", 410)
+    tour.ask("GET", f"/v1/benchmark-runs/{ids['run_id']}", 200)
 
 
 def _body(operation: Json) -> str | None:
@@ -538,7 +543,7 @@ def test_every_answer_is_as_documented_and_every_documented_status_is_answered(
 ) -> None:
     tour = Tour(document, client)
     ids = _tour_of_success(tour)
-    _tour_of_failure(tour, ids)
+    _tour_of_failure(tour, ids, application)
     limited = _tour_of_limits(document, ids, application, client.headers["Authorization"])
     _tour_without_leave(tour, ids, application)
     visited = tour.visited | limited | _tour_of_trouble(document, ids, tmp_path)
@@ -578,6 +583,7 @@ def test_every_route_of_the_contract_is_in_the_document(document: Json) -> None:
         "/v1/api-keys/{key_id}": {"get", "delete"},
         "/v1/api-keys/{key_id}/rotations": {"post"},
         "/v1/audit-events": {"get"},
+        "/v1/usage": {"get"},
         "/v1/series": {"get"},
         "/problems/{type}": {"get"},
         "/doubts/{code}": {"get"},

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from sqlalchemy import func, select
 
-from service.store import benchmark_runs, tables
+from service.store import benchmark_runs, documents, tables
 from service.store.caller import DEFAULT_WORKSPACE
 from service.store.database import Database
 from tests.faults.asking import Json, document
@@ -35,9 +35,17 @@ def assert_whole(database_url: str, scenario_id: str, receipts: dict[int, Json],
                 transaction, workspace_id=DEFAULT_WORKSPACE, scenario_id=UUID(scenario_id)
             )
         }
+        kept = tables.benchmark_documents.join(tables.document_bodies)
         bodies = {
-            str(row.run_id): row.body for row in transaction.execute(select(tables.benchmark_documents))
+            str(row.run_id): documents.unpack(row.body)
+            for row in transaction.execute(
+                select(tables.benchmark_documents.c.run_id, tables.document_bodies.c.body).select_from(kept)
+            )
         }
+        counts = [
+            transaction.scalar(select(func.count()).select_from(table))
+            for table in (tables.benchmark_documents, tables.document_bodies)
+        ]
         created = transaction.execute(
             select(tables.audit_events.c.resource_id, tables.audit_events.c.new_version).where(
                 tables.audit_events.c.resource == "benchmark_run", tables.audit_events.c.action == "create"
@@ -45,6 +53,7 @@ def assert_whole(database_url: str, scenario_id: str, receipts: dict[int, Json],
         ).all()
     # No run without its document and its line of the audit trail, nor the other way round, nor any twice.
     assert runs.keys() == bodies.keys()
+    assert counts == [len(runs), len(runs)]
     assert sorted(str(row.resource_id) for row in created) == sorted(runs)
     there = set()
     for id_, run in runs.items():

@@ -114,7 +114,13 @@ def test_uploads_beside_the_deletion_of_their_scenario_are_stored_before_it_or_n
     statuses = Counter(answer.status for answer in answers)
     assert statuses[204] == 1
     assert statuses[201] + statuses[404] == EDITS
-    for table in ("scenarios", "scenario_revisions", "benchmark_runs", "benchmark_documents"):
+    for table in (
+        "scenarios",
+        "scenario_revisions",
+        "benchmark_runs",
+        "benchmark_documents",
+        "document_bodies",
+    ):
         assert count(shared_url, table) == 0
     # Each run that was stored was audited, and so was its end.
     assert count(shared_url, "audit_events") == 2 + 2 * statuses[201]

@@ -10,7 +10,7 @@ from service.errors import NotFound, RunIdTaken, RunsExist, UnreadableDocument
 from service.parsers.measurement import DcpOp, DcpOperation, DcpSummary
 from service.parsers.run import BenchmarkRun, Condition
 from service.sizing.spec import ScenarioSpec
-from service.store import benchmark_runs, scenarios, tables
+from service.store import benchmark_runs, documents, scenarios, tables
 from service.store.caller import DEFAULT_WORKSPACE
 from service.store.database import Database
 from service.store.scenarios import Scenario
@@ -21,7 +21,9 @@ DOCUMENT = b"IOR-4.0.0\r\n\x00\xff\xfe"
 
 def store(database: Database, run: BenchmarkRun, document: bytes = DOCUMENT) -> tuple[BenchmarkRun, bool]:
     with database.begin() as transaction:
-        return benchmark_runs.create(transaction, workspace_id=DEFAULT_WORKSPACE, run=run, document=document)
+        return benchmark_runs.create(
+            transaction, workspace_id=DEFAULT_WORKSPACE, run=run, document=documents.pack(document)
+        )
 
 
 def test_what_was_stored_comes_back_equal(database: Database, make_run: MakeRun) -> None:
@@ -125,10 +127,13 @@ def test_a_run_id_again_with_other_bytes_is_refused_and_the_transaction_goes_on(
                 transaction,
                 workspace_id=DEFAULT_WORKSPACE,
                 run=make_run(b"two", run_id="nightly"),
-                document=b"two",
+                document=documents.pack(b"two"),
             )
         assert benchmark_runs.create(
-            transaction, workspace_id=DEFAULT_WORKSPACE, run=make_run(b"two", run_id="later"), document=b"two"
+            transaction,
+            workspace_id=DEFAULT_WORKSPACE,
+            run=make_run(b"two", run_id="later"),
+            document=documents.pack(b"two"),
         )[1]
     assert store(database, make_run(b"one", run_id="nightly"), b"one")[1] is False
 
@@ -184,7 +189,7 @@ def test_fifty_identical_uploads_at_once_make_one_run(database: Database, make_r
     assert sum(is_new for _, is_new in answers) == 1
     assert len({run.id for run, _ in answers}) == 1
     with database.read() as transaction:
-        for table in (tables.benchmark_runs, tables.benchmark_documents):
+        for table in (tables.benchmark_runs, tables.benchmark_documents, tables.document_bodies):
             assert transaction.scalar(select(func.count()).select_from(table)) == 1
 
 
@@ -285,7 +290,8 @@ def test_a_deleted_run_is_gone_with_its_document_and_can_be_posted_again(
         benchmark_runs.delete(transaction, workspace_id=DEFAULT_WORKSPACE, id=first.id)
         with pytest.raises(NotFound):
             benchmark_runs.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=first.id)
-        assert transaction.scalar(select(func.count()).select_from(tables.benchmark_documents)) == 0
+        for table in (tables.benchmark_documents, tables.document_bodies):
+            assert transaction.scalar(select(func.count()).select_from(table)) == 0
     assert store(database, make_run(DOCUMENT))[1]
 
 

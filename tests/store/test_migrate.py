@@ -11,15 +11,29 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Column, MetaData, Table, column, func, insert, inspect, select, table, text
+from sqlalchemy import (
+    Column,
+    Connection,
+    MetaData,
+    Table,
+    column,
+    func,
+    insert,
+    inspect,
+    select,
+    table,
+    text,
+)
 from sqlalchemy.exc import IntegrityError
 
 import service
 from service.errors import DatabaseUnavailable
+from service.parsers.run import BenchmarkRun
 from service.sizing.spec import ScenarioSpec
 from service.store import (
     audit,
     benchmark_runs,
+    documents,
     idempotency,
     keys,
     migrate,
@@ -90,7 +104,9 @@ def fill(database: Database, spec: ScenarioSpec, at: datetime, make_run: MakeRun
                 transaction, workspace_id=workspace_id, id=uuid4(), at=at, name=name, spec=spec
             )
             run = make_run(b"IOR", scenario_id=made.id)
-            benchmark_runs.create(transaction, workspace_id=workspace_id, run=run, document=b"IOR")
+            benchmark_runs.create(
+                transaction, workspace_id=workspace_id, run=run, document=documents.pack(b"IOR")
+            )
         keys.create(
             transaction,
             workspace_id=other,
@@ -158,8 +174,7 @@ def test_what_is_stored_belongs_to_the_default_workspace_from_its_migration_on(
         revision = {"scenario_id": id_, "revision": 1, "name": "old", "created_at": noon}
         transaction.execute(tables.scenario_revisions.insert(), {**revision, "spec": stored_spec.dump(spec)})
         run = make_run(b"IOR", scenario_id=id_)
-        transaction.execute(tables.benchmark_runs.insert(), benchmark_runs.as_row(run))
-        transaction.execute(tables.benchmark_documents.insert(), {"run_id": run.id, "body": b"IOR"})
+        _insert_as_before_bodies(transaction, run, b"IOR")
     migrate.upgrade(empty_database)
     with empty_database.read() as transaction:
         read = scenarios.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=id_)
@@ -167,6 +182,63 @@ def test_what_is_stored_belongs_to_the_default_workspace_from_its_migration_on(
         assert benchmark_runs.get(transaction, workspace_id=DEFAULT_WORKSPACE, id=run.id) == run
         document = benchmark_runs.get_document(transaction, workspace_id=DEFAULT_WORKSPACE, id=run.id)
         assert document.body == b"IOR"
+
+
+def _insert_as_before_bodies(transaction: Connection, run: BenchmarkRun, document: bytes) -> None:
+    """Insert a run as versions 0001 and 0002 kept it, with its document as it came."""
+    row = {
+        name: value
+        for name, value in benchmark_runs.as_row(run).items()
+        if name not in ("document_removed_at",)
+    }
+    transaction.execute(insert(table("benchmark_runs", *_columns(tables.benchmark_runs, row))).values(row))
+    documents_then = table(
+        "benchmark_documents",
+        column("run_id", tables.benchmark_documents.c.run_id.type),
+        column("body", tables.document_bodies.c.body.type),
+    )
+    transaction.execute(insert(documents_then).values(run_id=run.id, body=document))
+
+
+def test_documents_are_packed_once_a_workspace_on_the_way_up_and_whole_again_on_the_way_down(
+    empty_database: Database, spec: ScenarioSpec, noon: datetime, make_run: MakeRun
+) -> None:
+    migrate.upgrade(empty_database, revision="0002")
+    other_workspace = uuid4()
+    same, other = b"IOR-4.0.0 " * 5000, b"\x00\xff" * 3
+    runs: list[tuple[UUID, BenchmarkRun, bytes]] = []
+    with empty_database.begin() as transaction:
+        workspaces.create(transaction, id=other_workspace, at=noon, name="other")
+        for workspace_id, name in (
+            (DEFAULT_WORKSPACE, "a"),
+            (DEFAULT_WORKSPACE, "b"),
+            (other_workspace, "a"),
+        ):
+            made = scenarios.create(
+                transaction, workspace_id=workspace_id, id=uuid4(), at=noon, name=name, spec=spec
+            )
+            for document in (same, other):
+                run = make_run(document, scenario_id=made.id)
+                _insert_as_before_bodies(transaction, run, document)
+                runs.append((workspace_id, run, document))
+    for _ in range(2):
+        migrate.upgrade(empty_database)
+        with empty_database.read() as transaction:
+            for workspace_id, run, document in runs:
+                kept = benchmark_runs.get_document(transaction, workspace_id=workspace_id, id=run.id)
+                assert kept.body == document
+                assert benchmark_runs.get(transaction, workspace_id=workspace_id, id=run.id) == run
+            used = documents.usage(transaction, workspace_id=DEFAULT_WORKSPACE)
+        assert (used.documents, used.distinct_documents) == (4, 2)
+        assert used.original_bytes == len(same) + len(other) > 20 * used.stored_bytes
+        migrate.downgrade(empty_database, revision="0002")
+        with empty_database.read() as transaction:
+            bodies = {
+                row[0]: bytes(row[1])
+                for row in transaction.execute(text("SELECT run_id, body FROM benchmark_documents"))
+            }
+            assert sorted(bodies.values()) == sorted(document for _, _, document in runs)
+            assert not inspect(transaction).has_table("document_bodies")
 
 
 def _columns(of: Table, values: dict[str, Any]) -> list[Any]:

@@ -8,7 +8,7 @@ from sqlalchemy import func, select, update
 
 from service.errors import NameTaken, NotFound, RunsExist, Stale
 from service.sizing.spec import SaveMode, ScenarioSpec
-from service.store import benchmark_runs, scenarios, tables
+from service.store import benchmark_runs, documents, scenarios, tables
 from service.store.caller import DEFAULT_WORKSPACE
 from service.store.database import Database
 from service.store.scenarios import Scenario
@@ -384,7 +384,7 @@ def test_a_scenario_with_runs_is_deleted_only_when_told_so(
 ) -> None:
     with database.begin() as transaction:
         benchmark_runs.create(
-            transaction, workspace_id=DEFAULT_WORKSPACE, run=make_run(), document=b"IOR-4.0.0"
+            transaction, workspace_id=DEFAULT_WORKSPACE, run=make_run(), document=documents.pack(b"IOR-4.0.0")
         )
     with database.begin() as transaction, pytest.raises(RunsExist):
         scenarios.delete(
