@@ -13,8 +13,9 @@ from service.judgement import sentences
 from service.judgement.report import Consequence, Consequences, Difference, Status, TargetReport
 from service.sizing.interval import exact_interval
 from service.sizing.size import size
-from service.sizing.sizing import Sizing, TargetId
+from service.sizing.sizing import Read, Sizing, TargetId, Write
 from service.sizing.spec import RestartSpec, SaveMode, ScenarioSpec
+from service.sizing.staged import staged
 from service.units import GB
 
 LEAST_SECONDS = 1e-6
@@ -29,7 +30,7 @@ _WHOLE_OF = {
     TargetId.NODE_WRITE_BANDWIDTH: TargetId.WRITE_BANDWIDTH,
     TargetId.NODE_READ_BANDWIDTH: TargetId.READ_BANDWIDTH,
 }
-"""Two names for one measured figure."""
+"""Two names for one measured figure, unless a node is fuller than others and another run shows how fast it is."""
 
 _Usable = Mapping[TargetId, TargetReport]
 
@@ -141,7 +142,7 @@ def _each(
                 times,
                 _sized(spec, sizing, times),
                 saved=saved,
-                superseded_by=_superseded_by(target, times, all_times),
+                superseded_by=_superseded_by(target, sizing, times, all_times),
             )
         )
     return found
@@ -162,9 +163,16 @@ def _alone(target: TargetReport, spec: ScenarioSpec, sizing: Sizing) -> _Times |
     )
 
 
-def _superseded_by(target: TargetReport, alone: _Times, together: _Times) -> TargetId | None:
+def _is_whole_of(whole: TargetReport, target: TargetReport, sizing: Sizing) -> bool:
+    """Return whether the figure of a node is that of all nodes, by another name."""
+    if _WHOLE_OF.get(target.id) is not whole.id:
+        return False
+    return sizing.layout is None or whole.run_ids == target.run_ids
+
+
+def _superseded_by(target: TargetReport, sizing: Sizing, alone: _Times, together: _Times) -> TargetId | None:
     """Return the target whose figure the whole has in place of this one; None where it has this one."""
-    if any(used.id in (target.id, _WHOLE_OF.get(target.id)) for used in together.used()):
+    if any(used.id is target.id or _is_whole_of(used, target, sizing) for used in together.used()):
         return None
     for part, whole in (
         (alone.blocking, together.blocking),
@@ -186,9 +194,9 @@ def _saved(
     if target.status is not Status.MISSED:
         return None
     fixed = dict(by_id)
-    pair = {target.id}.union(*(each for each in _WHOLE_OF.items() if target.id in each))
-    for each in pair & fixed.keys():
-        fixed[each] = fixed[each].model_copy(update={"measured": fixed[each].value})
+    for each in by_id.values():
+        if each is target or _is_whole_of(each, target, sizing) or _is_whole_of(target, each, sizing):
+            fixed[each.id] = each.model_copy(update={"measured": each.value})
     sized = _sized(spec, sizing, _times(spec, sizing, fixed))
     return _difference(sized, together).waste_usd_per_year if isinstance(sized, Sizing) else None
 
@@ -308,24 +316,17 @@ def _saved_in(sizing: Sizing, measured: _Usable, timed: _Time | None, specified:
     """Return how long a save takes: to be written if it is sync, to be durable if it is async."""
     checkpoint = sizing.checkpoint
     timed_whole = timed is not None and timed.targets[0].full_scale is True
-    moved = _transferred(
-        checkpoint.bytes,
-        measured.get(TargetId.CHECKPOINT_BYTES),
-        measured.get(TargetId.WRITE_BANDWIDTH),
-    ) or _transferred(
-        checkpoint.bytes / checkpoint.writing_nodes,
-        measured.get(TargetId.CHECKPOINT_BYTES),
-        measured.get(TargetId.NODE_WRITE_BANDWIDTH),
+    size = measured.get(TargetId.CHECKPOINT_BYTES)
+    moved = _transferred(checkpoint.bytes, size, measured.get(TargetId.WRITE_BANDWIDTH))
+    by_node = _transferred(
+        _node_bytes(checkpoint.bytes, sizing.write), size, measured.get(TargetId.NODE_WRITE_BANDWIDTH)
     )
     # Async saves drain while the data loaders read, whatever they do on an idle system.
-    loaded = _transferred(
-        checkpoint.bytes,
-        measured.get(TargetId.CHECKPOINT_BYTES),
-        measured.get(TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD),
-    )
-    wholes = [timed, loaded] if timed_whole else [timed, moved, loaded]
+    loaded = _transferred(checkpoint.bytes, size, measured.get(TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD))
+    untimed = [] if timed_whole else [moved, *_beside_the_whole(by_node, moved, sizing.write)]
+    wholes = [timed, *untimed, loaded]
     parts = [] if timed_whole else [_slowest(measured), _creates(sizing, measured)]
-    return _longest(wholes, parts, specified, measured.get(TargetId.CHECKPOINT_BYTES))
+    return _longest(wholes, parts, specified, size)
 
 
 def _load(spec: ScenarioSpec, sizing: Sizing, measured: _Usable) -> _Time | None:
@@ -339,12 +340,24 @@ def _load(spec: ScenarioSpec, sizing: Sizing, measured: _Usable) -> _Time | None
     size = measured.get(TargetId.CHECKPOINT_BYTES)
     timed = _timed(measured.get(TargetId.LOAD_SECONDS))
     resharded = _timed(measured.get(TargetId.RESHARDED_LOAD_SECONDS))
-    read = _transferred(sizing.read.bytes, size, measured.get(TargetId.READ_BANDWIDTH)) or _transferred(
-        sizing.read.bytes / sizing.checkpoint.nodes, size, measured.get(TargetId.NODE_READ_BANDWIDTH)
+    read = _transferred(sizing.read.bytes, size, measured.get(TargetId.READ_BANDWIDTH))
+    by_node = _transferred(
+        _node_bytes(sizing.read.bytes, sizing.read), size, measured.get(TargetId.NODE_READ_BANDWIDTH)
     )
     timed_whole = timed is not None and timed.targets[0].full_scale is True
-    wholes = [timed, resharded] if timed_whole else [timed, read, resharded]
+    untimed = [] if timed_whole else [read, *_beside_the_whole(by_node, read, sizing.read)]
+    wholes = [timed, *untimed, resharded]
     return _longest(wholes, [], specified, size)
+
+
+def _node_bytes(total_bytes: float, needed: Write | Read) -> float:
+    """Return what of a transfer the node has whose rate is the target: the fullest, or each of them alike. [B]"""
+    return total_bytes * (needed.node_gb_per_second / needed.required_gb_per_second)
+
+
+def _beside_the_whole(by_node: _Time | None, whole: _Time | None, needed: Write | Read) -> list[_Time | None]:
+    """Return the time of a node where it may not be that of all: another name for it, unless one node is fuller."""
+    return [by_node] if whole is None or needed.largest_node_gb_per_second is not None else []
 
 
 def _longest(
@@ -430,7 +443,7 @@ def _measured_spec(spec: ScenarioSpec, sizing: Sizing, times: _Times) -> Scenari
     if lag is not None:
         save["durable_lag_seconds"] = lag.seconds
         if spec.save.staging_budget_bytes_per_node is not None:
-            save |= _through_staging(sizing, blocking, lag)
+            save |= _through_staging(spec, sizing, blocking, lag)
     changed: dict[str, object] = {"save": spec.save.model_copy(update=save), "storage": None}
     if spec.restore is None and spec.restart.seconds is None:
         # The load may have come from the storage block.
@@ -445,19 +458,34 @@ def _measured_spec(spec: ScenarioSpec, sizing: Sizing, times: _Times) -> Scenari
     return spec.model_copy(update=changed)
 
 
-def _through_staging(sizing: Sizing, blocking: _Time, lag: _Time) -> dict[str, object]:
-    """Return the fields of a save that goes through a staging budget.
+def _through_staging(spec: ScenarioSpec, sizing: Sizing, blocking: _Time, lag: _Time) -> dict[str, object]:
+    """Return the fields of a save that goes through a staging budget, which then is in them.
 
     A measured stall holds the wait for staging memory, and a measured lag is what is left of the drain after it. Any
-    other figure says how long the whole drain takes, from which both follow.
+    other figure says how long the whole drain takes, from which both follow, whatever stall is allowed.
     """
-    if not blocking.targets and TargetId.PERSIST_SECONDS not in {target.id for target in lag.targets}:
-        return {"blocking_seconds": sizing.blocking.allowed_seconds}
     unstaged: dict[str, object] = {
         "staging_budget_bytes_per_node": None,
         "copy_seconds": None,
         "drain_overlaps_copy": None,
     }
+    if (
+        sizing.host_memory is not None
+        and not blocking.targets
+        and TargetId.PERSIST_SECONDS not in {target.id for target in lag.targets}
+    ):
+        through = staged(
+            spec,
+            node_share_bytes=sizing.host_memory.bytes_per_node / sizing.host_memory.staging_buffers,
+            mtbf_seconds=sizing.failures.mtbf_seconds,
+            drain_seconds=lag.seconds,
+        )
+        assert through is not None  # noqa: S101 - a drain that no interval stretches always has an answer
+        return {
+            **unstaged,
+            "blocking_seconds": through.blocking_seconds,
+            "durable_lag_seconds": through.lag_seconds,
+        }
     return unstaged if lag.targets else {**unstaged, "durable_lag_seconds": sizing.write.durable_lag_seconds}
 
 

@@ -13,7 +13,7 @@ from service.judgement.evidence import SOURCES, Activity, Figure, Kind, Reading
 from service.judgement.report import Basis, EvidenceChoice, Status
 from service.parsers.measurement import Doubt
 from service.parsers.run import BenchmarkRun, Condition
-from service.sizing.sizing import Comparison, Scope, Sizing, Target, TargetId
+from service.sizing.sizing import Checkpoint, Comparison, Scope, Sizing, Target, TargetId
 from service.sizing.spec import ScenarioSpec
 
 RANKS_TOLERANCE_FRACTION = 0.05
@@ -66,12 +66,21 @@ class Case:
     choice: EvidenceChoice
     drill: doubts.Drill | None
 
-    def nodes_beside(self, figure: Figure) -> int:
-        """Return how many nodes of the scenario do what the run did.
+    def nodes_beside(self, figure: Figure, target_id: TargetId) -> int:
+        """Return on how many nodes a run does all that the target is about.
 
         All of them, but where fewer ranks write than there are nodes: the ranks of a benchmark stand for the
-        writers, and when all of these take part nothing is left to scale.
+        writers, and when all of these take part nothing is left to scale. Where shards are uneven, and the target is
+        about the fullest of them, it is as many as make up a checkpoint if each is as full.
         """
+        if figure.of_benchmark and figure.activity is Activity.WRITING:
+            carriers = self.sizing.carriers_of(target_id)
+            if carriers is not None:
+                return carriers.nodes
+        return self.nodes_alike(figure)
+
+    def nodes_alike(self, figure: Figure) -> int:
+        """Return how many nodes of the scenario do what the nodes of the run did, however full they are."""
         checkpoint = self.sizing.checkpoint
         if figure.of_benchmark and figure.activity in _OF_WRITERS:
             return checkpoint.writing_nodes
@@ -84,16 +93,22 @@ class Case:
             return nodes * checkpoint.writing_nodes / checkpoint.nodes
         return nodes
 
-    def scale(self, figure: Figure) -> Scale | None:
+    def scale(self, figure: Figure, target_id: TargetId) -> Scale | None:
         """Return how many nodes the run had beside the scenario's; None where it is unknown."""
         if figure.nodes is None:
             return None
-        nodes = self.nodes_beside(figure)
-        if figure.nodes < self.low_fraction * nodes:
+        if figure.nodes < self.low_fraction * self.nodes_beside(figure, target_id):
             return Scale.SMALLER
-        if figure.nodes > self.high_fraction * nodes:
+        if figure.nodes > self.high_fraction * self.nodes_alike(figure):
             return Scale.LARGER
         return Scale.FULL
+
+    def fullest_node(self, figure: Figure) -> tuple[float, float] | None:
+        """Return the rate that the fullest node must have and that of all; None where the former is unknown. [GB/s]"""
+        needed = self.sizing.read if figure.activity is Activity.READING else self.sizing.write
+        if needed is None or needed.largest_node_gb_per_second is None:
+            return None
+        return needed.largest_node_gb_per_second, needed.required_gb_per_second
 
     @property
     def reading(self) -> Reading:
@@ -110,6 +125,9 @@ class Judged:
     basis: Basis | None
     scale: Scale | None
     load: Load | None
+    shows_no_miss: bool
+    """Whether a node that was asked for more, or as a mean of unlike ones, can only prove that the target is met."""
+    nodes_beside: int
     measured: float | None
     measured_min: float | None
     measured_max: float | None
@@ -148,8 +166,10 @@ def may_speak(run: BenchmarkRun, target_id: TargetId, asked: Collection[Conditio
 def judge_figure(figure: Figure, stated: doubts.Placed, target: Target, case: Case) -> Judged:
     """Return what one figure says about one target, as if there were no other."""
     kind = SOURCES[target.id].kind
-    scale = case.scale(figure)
-    load = _load(figure, kind, case)
+    scale = case.scale(figure, target.id)
+    nodes_beside = case.nodes_beside(figure, target.id)
+    load = _load(figure, target.id, kind, case)
+    shows_no_miss = target.scope is Scope.NODE and _shows_no_miss(figure, scale, case)
     factor = _factor(figure, target, kind, scale, case)
     found = doubts.of_figure(
         figure,
@@ -164,13 +184,17 @@ def judge_figure(figure: Figure, stated: doubts.Placed, target: Target, case: Ca
     ratio = measured / target.value if measured is not None else None
     falls_short = ratio is not None and _falls_short(target, ratio)
     per_node = kind is Kind.RATE and figure.nodes is not None and scale is not Scale.FULL
-    share = target.value if target.scope is Scope.NODE else target.value / case.nodes_beside(figure)
+    share = target.value if target.scope is Scope.NODE else target.value / nodes_beside
     return Judged(
         figure=figure,
-        status=_status(kind, scale, load, falls_short, found),
+        status=Status.NOT_COMPARABLE
+        if shows_no_miss and falls_short
+        else _status(kind, scale, load, falls_short, found),
         basis=_basis(kind, scale, load),
         scale=scale,
         load=load,
+        shows_no_miss=shows_no_miss,
+        nodes_beside=nodes_beside,
         measured=measured,
         measured_min=figure.least * factor if factor is not None and figure.least is not None else None,
         measured_max=figure.largest * factor if factor is not None and figure.largest is not None else None,
@@ -190,8 +214,28 @@ def _factor(figure: Figure, target: Target, kind: Kind, scale: Scale | None, cas
         # What all nodes gave is known and can be shown; what one of them gave is not.
         return 1.0 if target.scope is Scope.CLUSTER else None
     if target.scope is Scope.NODE:
+        fullest = case.fullest_node(figure)
+        if fullest is not None and scale is Scale.FULL and not figure.of_benchmark:
+            # It moved a checkpoint, of which that node has its part.
+            return fullest[0] / fullest[1]
         return 1.0 / case.nodes_at_work(figure)
-    return 1.0 if scale is Scale.FULL else case.nodes_beside(figure) / figure.nodes
+    return 1.0 if scale is Scale.FULL else case.nodes_beside(figure, target.id) / figure.nodes
+
+
+def _shows_no_miss(figure: Figure, scale: Scale | None, case: Case) -> bool:
+    """Return whether a node of the run that falls short of the fullest node's rate may be none too slow for it.
+
+    A benchmark has all its nodes do the same: where they could only reach that rate by more than all nodes of a save
+    need together, the storage was asked for too much. Of a checkpoint on another number of nodes only the mean node is
+    known, and the fullest did as much at least.
+    """
+    fullest = case.fullest_node(figure)
+    if fullest is None or figure.nodes is None:
+        return False
+    if not figure.of_benchmark:
+        return scale is not Scale.FULL
+    node, together = fullest
+    return _beside(figure.nodes * node, together, together, RANKS_TOLERANCE_FRACTION) > 0
 
 
 def _of_a_node(figure: Figure, target: Target, case: Case) -> float | None:
@@ -247,7 +291,7 @@ def _basis(kind: Kind, scale: Scale | None, load: Load | None) -> Basis | None:
     return Basis.WHOLE_RUN
 
 
-def _load(figure: Figure, kind: Kind, case: Case) -> Load | None:
+def _load(figure: Figure, target_id: TargetId, kind: Kind, case: Case) -> Load | None:
     """Return how the load in a time compares with the scenario's; None for what is no time."""
     if kind is Kind.LOAD_TIME:
         return _total_load(figure, case)
@@ -256,10 +300,12 @@ def _load(figure: Figure, kind: Kind, case: Case) -> Load | None:
     if figure.ranks is None or figure.nodes is None or figure.rank_bytes is None:
         return Load.UNKNOWN
     cluster, checkpoint = case.spec.cluster, case.sizing.checkpoint
+    if figure.of_benchmark and case.sizing.carriers_of(target_id) is not None:
+        return _fullest_load(figure.rank_bytes, figure.ranks, figure.nodes, checkpoint)
     # All ranks of a benchmark write, as only the writers of a scenario do; a checkpointer runs on every GPU.
     ranks = checkpoint.writers if figure.of_benchmark else cluster.gpus
     # The last node of a scenario may not be full: both its mean node and its full one are like it.
-    mean_node = ranks / case.nodes_beside(figure)
+    mean_node = ranks / case.nodes_beside(figure, target_id)
     full_node = max(mean_node, min(cluster.gpus_per_node, cluster.gpus) * ranks / cluster.gpus)
     return _combined(
         _beside(figure.ranks / figure.nodes, mean_node, full_node, RANKS_TOLERANCE_FRACTION),
@@ -270,6 +316,20 @@ def _load(figure: Figure, kind: Kind, case: Case) -> Load | None:
             BYTES_TOLERANCE_FRACTION,
         ),
     )
+
+
+def _fullest_load(rank_bytes: float, ranks: int, nodes: int, checkpoint: Checkpoint) -> Load:
+    """Compare a rank with the slowest writer, its node with the fullest, and all ranks with a checkpoint.
+
+    Fewer bytes than a checkpoint's are those of fewer nodes, which is a matter of scale and not of load.
+    """
+    shard, node, whole = checkpoint.largest_shard_bytes, checkpoint.largest_node_bytes, checkpoint.bytes
+    one_rank = _beside(rank_bytes, shard, shard, BYTES_TOLERANCE_FRACTION)
+    one_node = _beside(rank_bytes * ranks / nodes, node, node, BYTES_TOLERANCE_FRACTION)
+    # Lighter ranks prove a miss only while all of them together have no more than a checkpoint, not even by padding.
+    tolerance_fraction = 0.0 if min(one_rank, one_node) < 0 else BYTES_TOLERANCE_FRACTION
+    together = max(_beside(rank_bytes * ranks, whole, whole, tolerance_fraction), 0)
+    return _combined(one_rank, one_node, together)
 
 
 def _total_load(figure: Figure, case: Case) -> Load:

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from service.judgement import doubts, sentences
-from service.judgement.evidence import SOURCES, Activity, Figure, Statistic, figures
+from service.judgement.evidence import SOURCES, Activity, Statistic, figures
 from service.judgement.figure import SPECIAL_CONDITIONS, Case, Judged, Load, Scale, may_speak, reading_of
 from service.judgement.report import Basis, BytesPerParameter, EvidenceChoice, Status
 from service.judgement.verdict import USABLE
 from service.parsers.measurement import Doubt
 from service.parsers.run import BenchmarkRun, Condition
-from service.sizing.sizing import Scope, Target
+from service.sizing.sizing import Scope, Target, TargetUnit
 from service.sizing.state import extra_bytes, written_fraction
 from service.sizing.targets import CHECKPOINT_TOLERANCE_FRACTION
 
@@ -32,7 +32,7 @@ def reason(judged: Judged, target: Target, case: Case) -> str:
     if judged.status is Status.NOT_COMPARABLE:
         return f"The {name} was {amount} {where}, {_why_not(judged, flattering, need, case)}"
     if judged.per_node_measured is not None and judged.per_node_target is not None:
-        nodes = case.nodes_beside(judged.figure)
+        nodes = judged.nodes_beside
         share = sentences.quantity(judged.per_node_target, target.unit)
         each = (
             f"{judged.figure.nodes:,} nodes gave {sentences.quantity(judged.per_node_measured, target.unit)} "
@@ -53,21 +53,23 @@ def reason(judged: Judged, target: Target, case: Case) -> str:
 def _why_not(judged: Judged, flattering: Doubt | None, need: str, case: Case) -> str:
     """Return the end of the sentence that says why a figure decides nothing."""
     load = judged.load
+    if judged.shows_no_miss and judged.falls_short:
+        return _why_no_miss(judged, need, case)
     if load is Load.UNKNOWN:
         return f"and how much each rank moved is unknown, so it cannot be held against {need}."
     if load is Load.UNLIKE:
         return (
-            f"{_load_in_words(judged.figure, case)}: lighter in one way and heavier in another, so it cannot be "
+            f"{_load_in_words(judged, case)}: lighter in one way and heavier in another, so it cannot be "
             f"held against {need}."
         )
     if load is Load.HEAVIER and judged.falls_short:
         return (
-            f"{_load_in_words(judged.figure, case)}; {need} is needed, and a heavier load can only prove that it "
+            f"{_load_in_words(judged, case)}; {need} is needed, and a heavier load can only prove that it "
             "is met."
         )
     if load is Load.LIGHTER and not judged.falls_short:
         return (
-            f"{_load_in_words(judged.figure, case)}; {need} is needed, and a lighter load can only prove that it "
+            f"{_load_in_words(judged, case)}; {need} is needed, and a lighter load can only prove that it "
             "is missed."
         )
     if judged.basis is Basis.WHOLE_RUN and judged.falls_short:
@@ -79,7 +81,21 @@ def _why_not(judged: Judged, flattering: Doubt | None, need: str, case: Case) ->
     return f"which reaches {need} with more nodes than the scenario has, so its own are yet to show it."
 
 
-def _load_in_words(figure: Figure, case: Case) -> str:
+def _why_no_miss(judged: Judged, need: str, case: Case) -> str:
+    """Return why a node that fell short of the fullest node's rate is not proved too slow."""
+    figure, fullest = judged.figure, case.fullest_node(judged.figure)
+    if not figure.of_benchmark or fullest is None:
+        return f"a mean over them; the fullest node must give {need}, and may have done so: no figure tells."
+    node, together = (sentences.quantity(each, TargetUnit.GB_PER_SECOND) for each in fullest)
+    everything = sentences.quantity(fullest[0] * (figure.nodes or 0), TargetUnit.GB_PER_SECOND)
+    return (
+        f"each having the same to do. Only the fullest node must give {node}: all of these would come to {everything} "
+        f"where {together} is needed of all together, so less than {need} is no miss. Fewer nodes would show it."
+    )
+
+
+def _load_in_words(judged: Judged, case: Case) -> str:
+    figure = judged.figure
     checkpoint, read = case.sizing.checkpoint, case.sizing.read
     if figure.activity is Activity.READING:
         moved, wanted = figure.moved_bytes, read.bytes if read is not None else None
@@ -88,7 +104,17 @@ def _load_in_words(figure: Figure, case: Case) -> str:
         return f"for {sentences.bytes_in_words(moved)} where the scenario loads {sentences.bytes_in_words(wanted)}"
     ranks = (figure.ranks or 0) / (figure.nodes or 1)
     ranks_there = checkpoint.writers if figure.of_benchmark else case.spec.cluster.gpus
-    wanted_ranks = ranks_there / case.nodes_beside(figure)
+    wanted_ranks = ranks_there / judged.nodes_beside
+    carriers = checkpoint.carriers if figure.of_benchmark else None
+    if carriers is not None:
+        together = sentences.bytes_in_words((figure.rank_bytes or 0.0) * (figure.ranks or 0))
+        return (
+            f"with {sentences.number(ranks)} ranks a node and {sentences.bytes_in_words(figure.rank_bytes or 0.0)} a "
+            f"rank, {together} together, where the scenario has "
+            f"{sentences.bytes_in_words(checkpoint.bytes)}, of which a rank has up to "
+            f"{sentences.bytes_in_words(checkpoint.largest_shard_bytes)} and a node up to "
+            f"{sentences.bytes_in_words(checkpoint.largest_node_bytes)}"
+        )
     return (
         f"with {sentences.number(ranks)} ranks a node and {sentences.bytes_in_words(figure.rank_bytes or 0.0)} a "
         f"rank, where the scenario has {sentences.number(wanted_ranks)} and up to "
@@ -100,9 +126,9 @@ def _where(judged: Judged, case: Case) -> str:
     nodes = judged.figure.nodes or 0
     plural = "" if nodes == 1 else "s"
     if judged.scale is Scale.SMALLER:
-        return f"on {nodes:,} of {case.nodes_beside(judged.figure):,} nodes"
+        return f"on {nodes:,} of {judged.nodes_beside:,} nodes"
     if judged.scale is Scale.LARGER:
-        return f"on {nodes:,} node{plural}, of which the scenario has {case.nodes_beside(judged.figure):,}"
+        return f"on {nodes:,} node{plural}, of which the scenario has {case.nodes_alike(judged.figure):,}"
     return f"on {nodes:,} node{plural}"
 
 
@@ -175,12 +201,12 @@ _COMPARED_BY: dict[Statistic | None, str] = {
 EXPERIENCE = "a fault seen in the field appeared only at 60 nodes, not at four"
 
 
-def experience(judged: Judged, case: Case) -> str | None:
+def experience(judged: Judged) -> str | None:
     """Return what smaller runs have failed to show before, where this one seems to suffice."""
     nodes = judged.figure.nodes
     if judged.scale is not Scale.SMALLER or nodes is None or judged.falls_short:
         return None
-    there = case.nodes_beside(judged.figure)
+    there = judged.nodes_beside
     return (
         f"{nodes:,} of {there:,} nodes were tested, {sentences.percent(nodes / there)} of them. "
         f"Experience says that this is not proof: {EXPERIENCE}. Repeat it on as many nodes as can be spared."
@@ -193,13 +219,17 @@ FAR_BELOW_SHARD_FRACTION = 0.01
 
 def small_writes(judged: Judged, case: Case) -> str:
     """Return a sentence to add where a write rate comes from writes that no checkpoint makes."""
-    figure, shard = judged.figure, case.sizing.checkpoint.largest_shard_bytes
+    # Where shards are uneven, most ranks of a save write far less than the largest.
+    checkpoint = case.sizing.checkpoint
+    uneven = checkpoint.carriers is not None
+    figure, shard = judged.figure, checkpoint.mean_shard_bytes if uneven else checkpoint.largest_shard_bytes
     if figure.activity is not Activity.WRITING or judged.load is not None or figure.rank_bytes is None:
         return ""
     if figure.rank_bytes >= FAR_BELOW_SHARD_FRACTION * shard:
         return ""
+    which = "mean" if uneven else "largest"
     return (
-        f" Each rank wrote {sentences.bytes_in_words(figure.rank_bytes)} where the largest shard has "
+        f" Each rank wrote {sentences.bytes_in_words(figure.rank_bytes)} where the {which} shard has "
         f"{sentences.bytes_in_words(shard)}: that times opening and closing files rather than writing, so measure "
         "again with blocks of a shard."
     )

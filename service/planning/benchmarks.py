@@ -7,48 +7,35 @@ from typing import Any
 from service.parsers.measurement import CACHE_MULTIPLE
 from service.parsers.run import Condition
 from service.planning import amounts, commands
-from service.planning.case import REPETITIONS, Case, proofs, write_proofs
+from service.planning.case import REPETITIONS, Case, blocks_for, proofs, write_proofs
 from service.planning.commands import Blocks, Ranks
 from service.planning.planned import PlannedTest, ReadTrust, TestId
 from service.sizing.sizing import TargetId
 from service.units import GB, TB
 from service.wire import EXACT_INTEGER_MAX
 
-LARGEST_TRANSFER_BYTES = 4 * 2**20
-SMALLEST_TRANSFER_BYTES = 4096
-PADDING_FRACTION = 0.05
-"""By no more than this a block is larger than the largest shard, unless that is tiny."""
+HEAVIER_RATIO = 1.1
+"""So many times a save's bytes are judged as a heavier load."""
 LONGEST_READ_SECONDS = 3600.0
 """A read of so much data is planned where the memory is known and the whole test takes no longer than this. [s]"""
 
 
-def blocks_for(shard_bytes: int) -> Blocks:
-    """Return the block of each rank: the shard, rounded up to whole transfers.
-
-    The transfer is the largest power of two that pads the shard by a twentieth at most.
-    """
-    shard_bytes = max(shard_bytes, 1)  # a share of less than half a byte is rounded to none
-    transfer = LARGEST_TRANSFER_BYTES
-    while (
-        transfer > SMALLEST_TRANSFER_BYTES
-        and _up(shard_bytes, transfer) > (1 + PADDING_FRACTION) * shard_bytes
-    ):
-        transfer //= 2
-    return Blocks(block_bytes=_up(shard_bytes, transfer), transfer_bytes=transfer)
-
-
-def _up(value: int, step: int) -> int:
-    return -(-value // step) * step
+_OF_A_WRITE = (
+    TargetId.WRITE_BANDWIDTH,
+    TargetId.NODE_WRITE_BANDWIDTH,
+    TargetId.SLOWEST_WRITER_SECONDS,
+)
 
 
 def ior_write(case: Case) -> PlannedTest:
-    """Return the write of the largest shard from every rank, which keeps its files for the read."""
+    """Return the write from every rank, of the mean or the largest shard, which keeps its files for the read."""
     result = "ior-write.json"
     written = REPETITIONS * case.one_write_bytes
+    each = "the largest shard" if case.for_fullest is None else "the mean shard"
     return PlannedTest(
         id=TestId.IOR_WRITE,
         title="IOR write",
-        why="A save: a file for each writer, all at once, each as large as the largest shard, synced.",
+        why=f"A save: a file for each writer, all at once, each as large as {each}, synced.",
         scripted=True,
         **_shape(case.ranks, case.blocks),
         file_per_process=True,
@@ -73,14 +60,78 @@ def ior_write(case: Case) -> PlannedTest:
         peak_bytes=written,
         proofs=write_proofs(
             case,
-            case.targets(
-                TargetId.WRITE_BANDWIDTH, TargetId.NODE_WRITE_BANDWIDTH, TargetId.SLOWEST_WRITER_SECONDS
-            ),
+            case.targets(*(each for each in _OF_A_WRITE if case.of(each) is case)),
         ),
         conditions=[],
         result_file=result,
         post=case.post(result),
         notes=list(_load_notes(case)),
+    )
+
+
+def ior_write_largest_shards(case: Case) -> PlannedTest:
+    """Return the write of the largest shards from as many of the fullest nodes as make up a checkpoint.
+
+    IOR gives all ranks the same to write. Were all of them to write the largest shard, the storage would have to take
+    the skew times a checkpoint in the time of one; here it takes one, and no rank or node has less than the fullest.
+
+    Args:
+        case: That of the fullest nodes.
+    """
+    result = "ior-write-largest-shards.json"
+    written = REPETITIONS * case.one_write_bytes
+    checkpoint = case.sizing.checkpoint
+    full = case.writing_nodes
+    notes = [
+        f"The largest shard is {checkpoint.skew:.3g} times the mean one, and IOR has every rank write the same. So at "
+        f"full scale {full * case.ranks.per_node:,} ranks on {amounts.of_nodes(full)} write it, which makes "
+        f"{amounts.of_bytes(full * case.ranks.per_node * case.blocks.block_bytes)} where a save has "
+        f"{amounts.of_bytes(checkpoint.bytes)}: each rank, and each node, has no less to do than the fullest of "
+        "a save.",
+        "It shows what a rank and a node can do while the storage takes as much as in a save. It has fewer writers and "
+        "files than a save; that the storage bears all of them at once, ior_write shows.",
+    ]
+    if full * case.ranks.per_node * case.blocks.block_bytes > HEAVIER_RATIO * checkpoint.bytes:
+        notes.append(
+            "No whole number of ranks and nodes makes up a save; this is more, so it can show that the time is kept "
+            "and not that it is missed."
+        )
+    if case.ranks.nodes < full:
+        notes.append(f"Here it runs on {amounts.of_nodes(case.ranks.nodes, out_of=full)}.")
+    return PlannedTest(
+        id=TestId.IOR_WRITE_LARGEST_SHARDS,
+        title="IOR write of the largest shards",
+        why="The slowest writer of a save: the largest shard from as many ranks as make up a checkpoint, synced.",
+        scripted=True,
+        **_shape(case.ranks, case.blocks),
+        file_per_process=True,
+        fsync=True,
+        stripe_count=case.stripe_count,
+        commands=[
+            case.site.command(
+                "Write, with fsync inside the time.",
+                commands.ior_write(
+                    case.site.launcher,
+                    case.ranks,
+                    case.blocks,
+                    file=f"{TestId.IOR_WRITE_LARGEST_SHARDS}/data",
+                    repetitions=REPETITIONS,
+                    result=result,
+                    keep=False,
+                ),
+            )
+        ],
+        expected_seconds=case.write_seconds(written),
+        bytes_written=written,
+        peak_bytes=case.one_write_bytes,
+        proofs=write_proofs(
+            case,
+            case.targets(*(each for each in _OF_A_WRITE if case.sizing.carriers_of(each) is not None)),
+        ),
+        conditions=[],
+        result_file=result,
+        post=case.post(result),
+        notes=notes,
     )
 
 
@@ -356,7 +407,13 @@ def _shape(ranks: Ranks, blocks: Blocks) -> dict[str, Any]:
 def _load_notes(case: Case) -> Iterator[str]:
     checkpoint = case.sizing.checkpoint
     even = checkpoint.bytes / checkpoint.writers
-    if checkpoint.largest_shard_bytes > 1.05 * even:
+    if case.for_fullest is not None:
+        yield (
+            f"Every rank writes the mean shard: this shows what the storage takes from all writers together. The "
+            f"largest is {checkpoint.skew:.3g} times that; how long its writer takes, "
+            f"{TestId.IOR_WRITE_LARGEST_SHARDS} shows."
+        )
+    elif checkpoint.largest_shard_bytes > 1.05 * even:
         yield (
             f"Every rank writes the largest shard, {checkpoint.largest_shard_bytes / even:.3g} times the mean one, so "
             "this is harder than a save; to pass it is more than enough."

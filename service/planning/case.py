@@ -6,7 +6,7 @@ load, a rate of creates as a whole, and the size of a checkpoint only on all nod
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from service.parsers.measurement import ENOUGH_REPETITIONS
@@ -14,6 +14,7 @@ from service.parsers.run import Condition
 from service.planning import amounts, commands
 from service.planning.commands import Blocks, Ranks, Site
 from service.planning.planned import Best, Command, Proof
+from service.sizing.checkpoint import Carriers
 from service.sizing.sizing import Scope, Sizing, Target, TargetId, TargetUnit
 from service.sizing.spec import SaveMode, ScenarioSpec
 from service.units import GB
@@ -26,7 +27,31 @@ OBJECT_BYTES = 500 * GB
 MOST_STRIPES = 2000
 """Lustre gives a file no more objects."""
 
+LARGEST_TRANSFER_BYTES = 4 * 2**20
+SMALLEST_TRANSFER_BYTES = 4096
+PADDING_FRACTION = 0.05
+"""By no more than this a block is larger than the largest shard, unless that is tiny."""
+
 LOADS = frozenset({TargetId.LOAD_SECONDS, TargetId.RESHARDED_LOAD_SECONDS})
+
+
+def blocks_for(shard_bytes: int) -> Blocks:
+    """Return the block of each rank: the shard, rounded up to whole transfers.
+
+    The transfer is the largest power of two that pads the shard by a twentieth at most.
+    """
+    shard_bytes = max(shard_bytes, 1)  # a share of less than half a byte is rounded to none
+    transfer = LARGEST_TRANSFER_BYTES
+    while (
+        transfer > SMALLEST_TRANSFER_BYTES
+        and _up(shard_bytes, transfer) > (1 + PADDING_FRACTION) * shard_bytes
+    ):
+        transfer //= 2
+    return Blocks(block_bytes=_up(shard_bytes, transfer), transfer_bytes=transfer)
+
+
+def _up(value: int, step: int) -> int:
+    return -(-value // step) * step
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +68,8 @@ class Case:
     low_fraction: float
     ranks: Ranks
     blocks: Blocks
+    carriers: Carriers | None = None
+    """Where it is that of the fullest nodes alone: as many of them as make up a checkpoint."""
 
     @property
     def all_nodes(self) -> int:
@@ -51,8 +78,27 @@ class Case:
 
     @property
     def writing_nodes(self) -> int:
-        """The nodes that write in a save."""
-        return self.sizing.checkpoint.writing_nodes
+        """The nodes that write in a save, or stand for them."""
+        return self.carriers.nodes if self.carriers is not None else self.sizing.checkpoint.writing_nodes
+
+    @property
+    def for_fullest(self) -> "Case | None":
+        """The case of the fullest nodes alone; None where shards are even enough to need none."""
+        checkpoint = self.sizing.checkpoint
+        carriers = checkpoint.carriers
+        if carriers is None:
+            return None
+        return replace(
+            self,
+            ranks=Ranks(nodes=min(self.nodes, carriers.nodes), per_node=carriers.ranks_per_node),
+            blocks=blocks_for(checkpoint.largest_shard_bytes),
+            carriers=carriers,
+        )
+
+    def of(self, target_id: TargetId) -> "Case":
+        """Return the case of the write test that is meant for a target."""
+        fullest = self.for_fullest if self.sizing.carriers_of(target_id) is not None else None
+        return fullest if fullest is not None else self
 
     @property
     def is_async(self) -> bool:
@@ -103,6 +149,12 @@ class Case:
         """Return how long so much takes at the write bandwidth that the benchmark's nodes must reach."""
         return moved_bytes / GB / (self.sizing.write.required_gb_per_second * self.write_share)
 
+    def is_fuller(self, target_id: TargetId) -> bool:
+        """Whether a target of a node is that of the fullest, by the scenario's layout."""
+        read = self.sizing.read
+        needed = read if target_id is TargetId.NODE_READ_BANDWIDTH and read is not None else self.sizing.write
+        return needed.largest_node_gb_per_second is not None
+
     def targets(self, *ids: TargetId) -> list[Target]:
         """Return those of the targets that the scenario has, in its order."""
         return [target for target in self.sizing.targets if target.id in ids]
@@ -143,7 +195,9 @@ def _proof(case: Case, nodes: int, target: Target, *, writing: bool, flattered: 
             f"{case.nodes_of(writing=writing):,}"
         )
     elif target.scope is Scope.NODE:
-        sentence += " from each node"
+        sentence += (
+            " from each node" if writing or not case.is_fuller(target.id) else " from the fullest node"
+        )
     best = _best(case, nodes, target.id, writing=writing)
     return Proof(
         target_id=target.id,

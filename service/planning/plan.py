@@ -7,13 +7,13 @@ from uuid import UUID
 from service.errors import Fault, Unsatisfiable
 from service.planning import amounts, commands
 from service.planning.benchmarks import (
-    blocks_for,
     ior_read,
     ior_write,
+    ior_write_largest_shards,
     ior_write_under_read_load,
     mdtest_create,
 )
-from service.planning.case import LOADS, OBJECT_BYTES, OBJECT_GB_PER_SECOND, Case
+from service.planning.case import LOADS, OBJECT_BYTES, OBJECT_GB_PER_SECOND, Case, blocks_for
 from service.planning.checkpointer import dcp_async_save, dcp_load, dcp_resharded_load, dcp_save
 from service.planning.commands import Place, Ranks, Site
 from service.planning.planned import Best, Launcher, PlannedTest, TestPlan, Unproven
@@ -93,7 +93,11 @@ def plan(
         ranks=Ranks(
             nodes=min(chosen, writing_nodes), per_node=-(-sizing.checkpoint.writers // writing_nodes)
         ),
-        blocks=blocks_for(sizing.checkpoint.largest_shard_bytes),
+        blocks=blocks_for(
+            sizing.checkpoint.largest_shard_bytes
+            if sizing.checkpoint.carriers is None
+            else sizing.checkpoint.mean_shard_bytes
+        ),
     )
     tests = list(_tests(case))
     scripted = [test for test in tests if test.scripted]
@@ -136,6 +140,10 @@ def _tests(case: Case) -> Iterator[PlannedTest]:
     yield ior_write(case)
     if case.sizing.read is not None:
         yield ior_read(case)
+    # After the read, which needs the files of the write before it: these two never take their space at once.
+    fullest = case.for_fullest
+    if fullest is not None:
+        yield ior_write_largest_shards(fullest)
     if case.is_async:
         yield ior_write_under_read_load(case)
     yield mdtest_create(case)
@@ -177,7 +185,8 @@ def _unproven(case: Case, tests: Sequence[PlannedTest]) -> Iterator[Unproven]:
             )
 
 
-def _why_not(case: Case, target: Target, *, measured: bool) -> str:
+def _why_not(whole: Case, target: Target, *, measured: bool) -> str:
+    case = whole.of(target.id)
     # A benchmark that writes is complete where all that write take part, all else where all nodes do.
     writing = target.id not in _OF_ALL_NODES
     tested = case.ranks.nodes if writing else case.nodes

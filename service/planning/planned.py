@@ -24,6 +24,9 @@ class TestId(StrEnum):
 
     IOR_WRITE = "ior_write"
     """IOR writes what a save writes, and syncs it."""
+    IOR_WRITE_LARGEST_SHARDS = "ior_write_largest_shards"
+    """IOR writes a checkpoint's bytes from few ranks, each as much as the slowest writer of a save: where shards are
+    uneven."""
     IOR_READ = "ior_read"
     """IOR reads it back, each rank what another node wrote."""
     IOR_WRITE_UNDER_READ_LOAD = "ior_write_under_read_load"
@@ -111,8 +114,9 @@ class PlannedTest(Outgoing):
     repetitions: int
     """Those that count; a warm-up before them is extra."""
     block_bytes: int | Absent = None
-    """What a rank moves in one segment, rounded up to whole transfers: the largest shard, and where fewer ranks write
-    than load, in a read a rank's share of the checkpoint. [B]"""
+    """What a rank moves in one segment, rounded up to whole transfers: the largest shard; the mean one where shards are
+    so uneven that the largest has a test of its own; and where fewer ranks write than load, in a read a rank's share of
+    the checkpoint. [B]"""
     transfer_bytes: int | Absent = None
     """What it moves in one call. [B]"""
     segments: int | Absent = None

@@ -66,6 +66,18 @@ def persist_bandwidth_for_lag(
     return max(checkpoint_bytes / interval_seconds * headroom, checkpoint_bytes / durable_lag_seconds) / GB
 
 
+def persist_bandwidth_for_stall(
+    *, checkpoint_bytes: float, interval_seconds: float, headroom: float, drain_limit_seconds: float
+) -> float:
+    """Return the bandwidth that an async save asks for where a slower drain would stall it for too long. [10^9 B/s]
+
+    The larger of ``S / T * headroom`` and ``S / L``, for the longest drain `L` that keeps the stall to what is allowed
+    (`staging.serial_drain_limit`), where no shorter durable lag is stated. The stall is a limit of its own, and gets no
+    headroom.
+    """
+    return max(checkpoint_bytes / interval_seconds * headroom, checkpoint_bytes / drain_limit_seconds) / GB
+
+
 def durable_lag(*, interval_seconds: float, headroom: float) -> float:
     """Return how long a save takes to become durable at the bandwidth of `persist_bandwidth`. [s]
 
@@ -97,6 +109,21 @@ def share(*, total_gb_per_second: float, holders: int) -> float:
 def shard_bandwidth(*, largest_shard_bytes: float, window_seconds: float) -> float:
     """Return what the writer with most to write must sustain to finish in the save's time. [10^9 B/s]"""
     return largest_shard_bytes / window_seconds / GB
+
+
+def largest_node_bandwidth(
+    *, total_gb_per_second: float, total_bytes: float, largest_node_bytes: float
+) -> float:
+    """Return what the node with most to move must sustain to be done when all are. [10^9 B/s]
+
+    Its part of the bandwidth is its part of the bytes.
+
+    Args:
+        total_gb_per_second: What all nodes together must sustain. [10^9 B/s]
+        total_bytes: What they move. [B]
+        largest_node_bytes: What that node moves of it. [B]
+    """
+    return total_gb_per_second * (largest_node_bytes / total_bytes)
 
 
 def create_rate(*, files: float, window_seconds: float) -> float:

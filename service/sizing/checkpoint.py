@@ -1,5 +1,8 @@
 """What one checkpoint holds; shards, writers, files."""
 
+import math
+from typing import NamedTuple
+
 
 def checkpoint_bytes(
     *, parameters: float, bytes_per_parameter: float, reduction_factor: float, extra_bytes: float
@@ -78,6 +81,46 @@ def largest_node_share(*, checkpoint_bytes: float, nodes: int, writers: int, ske
     than the whole checkpoint.
     """
     return min(checkpoint_bytes / min(nodes, writers) * skew, checkpoint_bytes)
+
+
+UNEVEN_SKEW = 1.5
+"""From here on a test in which every writer writes the largest shard asks for half as much again as a save."""
+
+
+class Carriers(NamedTuple):
+    """Nodes that write a whole checkpoint if each has as much to write as the fullest one."""
+
+    nodes: int
+    ranks_per_node: int
+    """Ranks of each that write the largest shard."""
+
+
+def carriers(
+    *, checkpoint_bytes: float, largest_shard_bytes: float, largest_node_bytes: float, writing_nodes: int
+) -> Carriers:
+    """Return on how few ranks the largest shard makes up the checkpoint, as full a node as the fullest.
+
+    A benchmark gives all its ranks the same to write. On these each rank, and each node, has what the one with most
+    has, and the storage has what a save brings it, give or take a twentieth: where no whole number of nodes comes so
+    close, more.
+
+    Args:
+        checkpoint_bytes: What a save writes. [B]
+        largest_shard_bytes: What the writer with most writes of it. [B]
+        largest_node_bytes: What the node with most writes of it. [B]
+        writing_nodes: Nodes with a writer: never more than these.
+    """
+    shard = max(largest_shard_bytes, 1.0)
+    # Bytes are rounded, so that eight equal shards may come to a little more than eight times one.
+    per_node = max(math.ceil(largest_node_bytes / shard - _ROUNDED), 1)
+    exact = checkpoint_bytes / (shard * per_node)
+    fewer = math.floor(exact + _ROUNDED)
+    nodes = fewer if fewer >= _ALMOST_ALL * exact else math.ceil(exact)
+    return Carriers(nodes=min(max(nodes, 1), writing_nodes), ranks_per_node=per_node)
+
+
+_ROUNDED = 0.01
+_ALMOST_ALL = 0.95
 
 
 def file_count(*, writers: int, files_per_writer: int) -> int:

@@ -57,7 +57,7 @@ def delivered(
             lag_seconds = through.lag_seconds
             write = write.model_copy(update={"durable_lag_seconds": lag_seconds})
             if through.exceeds:
-                warnings.append(stalls(job, through, where="On the given storage a"))
+                warnings.append(stalls(job, through, delivered=True))
         elif job.is_async:
             lag_seconds = transfer.seconds
         else:

@@ -537,6 +537,12 @@ REGISTER = {
             ARTICLE_2,
             bandwidth.persist_bandwidth_for_lag,
         ),
+        Formula(
+            "persist_bandwidth_for_stall",
+            "max(checkpoint_bytes / interval_seconds * headroom, checkpoint_bytes / drain_limit_seconds) / 1e9",
+            f"{ARTICLE_2}; {STAGING}",
+            bandwidth.persist_bandwidth_for_stall,
+        ),
         Formula("durable_lag", "interval_seconds / headroom", ARTICLE_2, bandwidth.durable_lag),
         Formula("read_bytes", "checkpoint_bytes * read_amplification", ARTICLE_2, bandwidth.read_bytes),
         Formula("read_bandwidth", "read_bytes / target_seconds / 1e9", ARTICLE_2, bandwidth.read_bandwidth),
@@ -546,6 +552,12 @@ REGISTER = {
             "largest_shard_bytes / window_seconds / 1e9",
             ARTICLE_2,
             bandwidth.shard_bandwidth,
+        ),
+        Formula(
+            "largest_node_bandwidth",
+            "total_gb_per_second * (largest_node_bytes / total_bytes)",
+            DEFINITION,
+            bandwidth.largest_node_bandwidth,
         ),
         Formula("create_rate", "files / window_seconds", ARTICLE_2, bandwidth.create_rate),
         Formula(
@@ -588,6 +600,18 @@ REGISTER = {
             "max(allowed_seconds, overlapped_stall)",
             STAGING,
             lambda *, allowed_seconds, **inputs: max(allowed_seconds, staging.overlapped_stall(**inputs)),
+        ),
+        Formula(
+            "serial_drain_limit",
+            "(allowed_seconds - copy_seconds) * node_share_bytes / (node_share_bytes - staging_budget_bytes)",
+            STAGING,
+            staging.serial_drain_limit,
+        ),
+        Formula(
+            "overlapped_drain_limit",
+            "allowed_seconds * node_share_bytes / (node_share_bytes - staging_budget_bytes)",
+            STAGING,
+            staging.overlapped_drain_limit,
         ),
         Formula(
             "interval_of_wait",
@@ -1038,7 +1062,7 @@ REGISTER = {
         ),
         Formula(
             "end_of_range",
-            "the end of what the field takes, at which the sizing gives the second",
+            "the end of what the field takes, or keeps to the stall allowed, at which the sizing gives the second",
             "The bounds of a spec's fields",
             solved,
         ),

@@ -170,6 +170,12 @@ def _placed(
     )
 
 
+def spread_largest_shard_bytes(placement: Placement) -> float:
+    """Return what the largest shard would be if all that hold the same wrote an equal part of it. [B]"""
+    layout = placement.layout._replace(replicas_written=ReplicasWritten.SPREAD)
+    return max(run.written for run in layouts.place(layout, placement.stages, placement.state))
+
+
 def described(placement: Placement, gpus_per_node: int) -> ParallelLayout:
     """Return the layout as the answer shows it."""
     layout = placement.layout

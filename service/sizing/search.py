@@ -16,6 +16,7 @@ from service.sizing.sizing import Sizing
 from service.sizing.solution import SolutionBasis
 from service.sizing.spec import ScenarioSpec, SolutionGoal, SolutionUnknown
 from service.sizing.unknowns import Asked, Closed, Reached
+from service.units import GB
 
 TOLERANCE = 1e-10
 """Relative width to which a bracket is narrowed."""
@@ -61,7 +62,21 @@ def ask(spec: ScenarioSpec, unknown: SolutionUnknown, basis: SolutionBasis) -> A
     if not unknowns.states_a_time(spec, unknown):
         return asked
     first = size(checked(unknowns.put_in(asked, unknowns.MOST_GB_PER_SECOND)))
-    return asked._replace(moved_bytes=unknowns.moved_bytes(unknown, first))
+    asked = asked._replace(moved_bytes=unknowns.moved_bytes(unknown, first))
+    if unknown is SolutionUnknown.WRITE_GB_PER_SECOND and spec.save.staging_budget_bytes_per_node is not None:
+        return asked._replace(least_gb_per_second=_least_for_the_stall(asked))
+    return asked
+
+
+def _least_for_the_stall(asked: Asked) -> float:
+    """Return the least write bandwidth that keeps a staged save to its stall; 0 where none does. [10^9 B/s]"""
+    try:
+        slowest = size(checked(unknowns.put_in(asked, unknowns.LEAST_GB_PER_SECOND)))
+    except Unsatisfiable:
+        return 0.0
+    if slowest.blocking.budget_seconds is not None:
+        return 0.0
+    return asked.moved_bytes / slowest.write.window_seconds(slowest.blocking) / GB
 
 
 def find(asked: Asked, goal: SolutionGoal) -> Found | Missed:
@@ -121,6 +136,16 @@ class _Search:
 
     def monotone(self) -> Found | Missed:
         """Find the cheapest value where the goal is met the better the further the unknown goes."""
+        outcome = self._cheapest()
+        if isinstance(outcome, Missed) or self.asked.unknown is not SolutionUnknown.BLOCKING_SECONDS:
+            return outcome
+        if outcome.least is None and self.ends.best > unknowns.LEAST_SECONDS:
+            # A stall that is no longer than the copy to staging memory makes saves wait.
+            below = self._margin(unknowns.LEAST_SECONDS)
+            return outcome if below >= 0.0 else outcome._replace(least=self._at(self.ends.best))
+        return outcome
+
+    def _cheapest(self) -> Found | Missed:
         best = self._best_end()
         if not best.meets:
             return self._beyond(best)
@@ -199,6 +224,12 @@ class _Search:
             high = self.ends.cheapest if staged else min(max(most, 2.0 * low), self.ends.cheapest)
             place = inverse.peak(low=low, high=high, margin=self._margin, tolerance=1e-5)
         start = self._at(place)
+        save = self.asked.spec.save
+        if not start.meets and save.overhead_fraction and save.copy_seconds is not None:
+            # From here on the stall that is allowed is longer than the copy, and a fast drain keeps to it.
+            turning = min(save.copy_seconds / save.overhead_fraction * (1.0 + 1e-9), self.ends.cheapest)
+            if self._margin(turning) > start.margin:
+                start = self._at(turning)
         if not start.meets:
             return Missed(start)
         least = None

@@ -1,12 +1,20 @@
 """How a checkpoint is cut: by the scenario's parallel layout, or as its shards are stated."""
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from service.errors import Fault, Unsatisfiable
 from service.sizing import checkpoint
-from service.sizing.placement import Placement, placed
+from service.sizing.layout import LayoutRule, ReplicasWritten
+from service.sizing.placement import Placement, placed, spread_largest_shard_bytes
 from service.sizing.sizing import SizingWarning, WarningCode
 from service.sizing.spec import ScenarioSpec
+from service.units import GB
+
+FEW_WRITE_RATIO = 1.25
+"""A largest shard so many times what it would be by `spread` is told."""
+MANY_READ_RATIO = 2.0
+"""Likewise reads over what was written."""
 
 
 class Shards(NamedTuple):
@@ -69,15 +77,7 @@ def _by_layout(
     spec: ScenarioSpec, distinct_bytes: float, nodes: int, warnings: list[SizingWarning]
 ) -> Shards:
     placement = placed(spec, distinct_bytes)
-    if placement.writing_nodes < nodes:
-        warnings.append(
-            SizingWarning(
-                code=WarningCode.FEW_NODES_WRITE,
-                pointer="#/cluster/parallelism/replicas_written",
-                message=f"Only {placement.writing_nodes} of {nodes} nodes write, so each of them has to write more "
-                "than where all do: let replicas_written be spread, or see that their network carries it.",
-            )
-        )
+    warnings.extend(_warnings(spec, placement, nodes))
     largest, node = placement.largest_shard_bytes, placement.node.bytes
     amplification, node_read = placement.read_amplification, placement.read_node.bytes
     if spec.restore is not None and spec.restore.read_amplification is not None:
@@ -94,6 +94,56 @@ def _by_layout(
         node_read_bytes=node_read,
         placement=placement,
     )
+
+
+def _warnings(spec: ScenarioSpec, placement: Placement, nodes: int) -> Iterator[SizingWarning]:
+    """Yield where few write, or all read, what many ranks hold alike."""
+    stated = spec.cluster.parallelism
+    assert stated is not None  # noqa: S101 - a placement has it
+    largest = placement.largest_shard_bytes
+    written_once = (
+        placement.layout.rule is LayoutRule.FRAMEWORK
+        and placement.layout.replicas_written is ReplicasWritten.ONCE
+        and placement.layout.data > 1
+    )
+    few_nodes = placement.writing_nodes < nodes
+    said = "replicas_written" in stated.model_fields_set
+    spread = spread_largest_shard_bytes(placement) if written_once and (few_nodes or not said) else largest
+    beside = (
+        f" The largest shard is {largest / GB:.4g} GB, and {spread / GB:.4g} GB by replicas_written spread."
+        if spread < largest
+        else ""
+    )
+    if few_nodes:
+        yield SizingWarning(
+            code=WarningCode.FEW_NODES_WRITE,
+            pointer="#/cluster/parallelism/replicas_written",
+            message=f"Only {placement.writing_nodes} of {nodes} nodes write, so each of them has to write more "
+            f"than where all do: let replicas_written be spread, or see that their network carries it.{beside}",
+        )
+    elif not said and largest > FEW_WRITE_RATIO * spread:
+        yield SizingWarning(
+            code=WarningCode.REPLICAS_WRITTEN_BY_FEW,
+            pointer="#/cluster/parallelism/replicas_written",
+            message="Of the ranks that hold the same, the first is taken to write all of it, since replicas_written "
+            f"was not given.{beside} Megatron-LM (fully parallel save) and PyTorch DCP spread it: give spread if you "
+            "use them, or once if this is meant.",
+        )
+    amplification, restore = placement.read_amplification, spec.restore
+    is_read = restore is not None or spec.storage is not None
+    if (
+        amplification > MANY_READ_RATIO
+        and is_read
+        and (restore is None or restore.read_amplification is None)
+    ):
+        yield SizingWarning(
+            code=WarningCode.REPLICAS_READ_BY_ALL,
+            pointer="#/restore/read_amplification" if restore is not None else "#/cluster/parallelism",
+            message=f"All ranks together read {amplification:.3g} times what a save writes, since each reads all that "
+            "it holds, as its copies do: the read targets count every byte of it. Where one rank reads for its copies "
+            "and passes it on, as Megatron-LM's fully parallel load does, or a cache serves them, give a "
+            "restore.read_amplification near 1.",
+        )
 
 
 def _stated_skew(spec: ScenarioSpec, total: float, writers: int, warnings: list[SizingWarning]) -> float:

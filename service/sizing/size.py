@@ -66,9 +66,7 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
     if chosen_seconds - blocking_seconds <= 0.0:
         raise Unsatisfiable(_no_useful_time(job, chosen_seconds, blocking_seconds, blocking_pointer))
 
-    write, window_seconds = _write(
-        job, chosen_seconds, blocking_seconds, through.drained_seconds if through is not None else 0.0
-    )
+    write, window_seconds = _write(job, chosen_seconds, blocking_seconds, through)
     lag_seconds = window_seconds if job.is_async else 0.0
     if through is not None:
         lag_seconds = through.lag_seconds
@@ -101,6 +99,13 @@ def size(spec: ScenarioSpec, *, explained: bool = False) -> Sizing:
             read_amplification=job.read_amplification,
             required_gb_per_second=required,
             per_node_gb_per_second=bandwidth.share(total_gb_per_second=required, holders=job.nodes),
+            largest_node_gb_per_second=bandwidth.largest_node_bandwidth(
+                total_gb_per_second=required,
+                total_bytes=job.checkpoint_bytes * job.read_amplification,
+                largest_node_bytes=job.node_read_bytes,
+            )
+            if job.placement is not None
+            else None,
         )
     checkpoint_block = Checkpoint(
         bytes=round(job.checkpoint_bytes),
@@ -251,10 +256,12 @@ def _no_useful_time(job: Job, interval_seconds: float, blocking_seconds: float, 
 
 
 def _write(
-    job: Job, interval_seconds: float, blocking_seconds: float, drained_seconds: float
+    job: Job, interval_seconds: float, blocking_seconds: float, through: Staged | None
 ) -> tuple[Write, float]:
-    """Return the write block, and the time in which a save is written, so much of which passes in the stall."""
+    """Return the write block, and the time in which a save is written."""
     save, total = job.spec.save, job.checkpoint_bytes
+    drained_seconds = through.drained_seconds if through is not None else 0.0
+    limit = through.limit if through is not None else None
     strict = lag = None
     if job.is_async:
         minimum = bandwidth.minimum_persist_bandwidth(
@@ -280,6 +287,14 @@ def _write(
                 checkpoint_bytes=total, interval_seconds=interval_seconds, headroom=headroom
             )
             lag = bandwidth.durable_lag(interval_seconds=interval_seconds, headroom=headroom)
+        if limit is not None:
+            lag = limit.seconds
+            required = bandwidth.persist_bandwidth_for_stall(
+                checkpoint_bytes=total,
+                interval_seconds=interval_seconds,
+                headroom=headroom,
+                drain_limit_seconds=lag,
+            )
     else:
         required = minimum = bandwidth.sync_write_bandwidth(
             checkpoint_bytes=total, blocking_seconds=blocking_seconds
@@ -295,8 +310,8 @@ def _write(
             largest_shard_gb_per_second=bandwidth.shard_bandwidth(
                 largest_shard_bytes=job.largest_shard_bytes, window_seconds=window
             ),
-            largest_node_gb_per_second=bandwidth.shard_bandwidth(
-                largest_shard_bytes=job.node_share_bytes, window_seconds=window
+            largest_node_gb_per_second=bandwidth.largest_node_bandwidth(
+                total_gb_per_second=required, total_bytes=total, largest_node_bytes=job.node_share_bytes
             )
             if job.placement is not None
             else None,

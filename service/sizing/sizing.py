@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 from service.sizing.bandwidth import Limit
+from service.sizing.checkpoint import UNEVEN_SKEW, Carriers, carriers
 from service.sizing.layout import LayoutRule
 from service.sizing.presets import StateKind, StateScope
 from service.sizing.spec import FailureKind, IntervalRule, TierKind
@@ -90,6 +91,18 @@ class Checkpoint(Outgoing):
     files: int
     """Data files of one save, and the one metadata file."""
 
+    @property
+    def carriers(self) -> Carriers | None:
+        """The nodes of a benchmark for the slowest writer; None where shards are even enough for all that write."""
+        if self.skew < UNEVEN_SKEW:
+            return None
+        return carriers(
+            checkpoint_bytes=self.bytes,
+            largest_shard_bytes=self.largest_shard_bytes,
+            largest_node_bytes=self.largest_node_bytes,
+            writing_nodes=self.writing_nodes,
+        )
+
 
 class RankClass(Outgoing):
     """Ranks of a parallel layout that hold and write alike."""
@@ -155,7 +168,9 @@ class ParallelLayout(Outgoing):
     ranks: list[RankClass]
     """All ranks of the job, alike ones together."""
     on_fewer_nodes: list[SmallerLayout]
-    """Restarts on fewer nodes: after the loss of one, on half of the GPUs, and on as few as the layout allows."""
+    """Restarts on fewer nodes: after the loss of one, on half of the GPUs, and on as few as the layout allows. Empty
+    where no smaller data-parallel degree keeps the layout, and by the rule `mlperf_storage`: in that benchmark a rank
+    reads back the very file that it wrote, so it comes back on the same ranks or not at all."""
 
 
 class ComponentFailures(Outgoing):
@@ -270,7 +285,8 @@ class Blocking(Outgoing):
     overhead_fraction: float
     """The same over the interval."""
     budget_seconds: float | Absent = None
-    """The stall that the spec allows, where waiting for staging memory makes it longer; it stays the target. [s]"""
+    """The stall that the spec allows, where the copy and the wait for staging memory make it longer whatever the write
+    bandwidth, or at that of a given storage; it stays the target. [s]"""
     staging_stall_seconds: float | Absent = None
     """With a staging budget: the copy, and the wait until what does not fit has drained. [s]"""
 
@@ -324,7 +340,8 @@ class Write(Outgoing):
     """The bandwidth that saves need."""
 
     required_gb_per_second: float
-    """Sync: bytes over the stall; async: the persist bandwidth, headroom included. [10^9 B/s]"""
+    """Sync: bytes over the stall; async: the persist bandwidth, headroom included, or more where a save through a
+    staging budget would else stop training for longer than is allowed. [10^9 B/s]"""
     minimum_gb_per_second: float
     """Sync: the same; async: what fits exactly one save into an interval. [10^9 B/s]"""
     strict_minimum_gb_per_second: float | Absent = None
@@ -336,11 +353,18 @@ class Write(Outgoing):
     largest_shard_gb_per_second: float
     """What the writer with most to write must sustain to finish in the same time. [10^9 B/s]"""
     largest_node_gb_per_second: float | Absent = None
-    """What the node with most to write must sustain; absent without a parallel layout. [10^9 B/s]"""
+    """What the node with most to write must sustain: its part of the required bandwidth, as it has of the bytes; absent
+    without a parallel layout. [10^9 B/s]"""
     durable_lag_seconds: float | Absent = None
     """Async: from training going on until the checkpoint is durable. [s]"""
     drain_seconds: float | Absent = None
     """The whole drain of a save, where a part of it passes in the stall; absent where it is the durable lag. [s]"""
+
+    @property
+    def node_gb_per_second(self) -> float:
+        """What a node must sustain: the one with most to write where that is known. [10^9 B/s]"""
+        known = self.largest_node_gb_per_second
+        return known if known is not None else self.per_node_gb_per_second
 
     def window_seconds(self, blocking: Blocking) -> float:
         """Return in what time a save is written: the drain of an async one, the stall of a sync one. [s]"""
@@ -362,6 +386,15 @@ class Read(Outgoing):
     """Those bytes over the restore target. [10^9 B/s]"""
     per_node_gb_per_second: float
     """The same over the nodes. [10^9 B/s]"""
+    largest_node_gb_per_second: float | Absent = None
+    """What the node with most to read must sustain: its part of the required bandwidth, as it has of the bytes; absent
+    without a parallel layout. [10^9 B/s]"""
+
+    @property
+    def node_gb_per_second(self) -> float:
+        """What a node must sustain: the one with most to read where that is known. [10^9 B/s]"""
+        known = self.largest_node_gb_per_second
+        return known if known is not None else self.per_node_gb_per_second
 
 
 class Metadata(Outgoing):
@@ -394,6 +427,7 @@ class Framework(StrEnum):
     TORCHTITAN = "torchtitan"
     MEGATRON_LM = "megatron_lm"
     NEMO = "nemo"
+    MEGATRON_BRIDGE = "megatron_bridge"
     TORCH_DCP = "torch_dcp"
 
 
@@ -715,6 +749,8 @@ class WarningCode(StrEnum):
     DIFFERENTIAL_SAVES_TAKEN_AS_FULL = "differential_saves_taken_as_full"
     EVEN_SHARDS_ASSUMED = "even_shards_assumed"
     FEW_NODES_WRITE = "few_nodes_write"
+    REPLICAS_WRITTEN_BY_FEW = "replicas_written_by_few"
+    REPLICAS_READ_BY_ALL = "replicas_read_by_all"
     FEW_OBSERVED_FAILURES = "few_observed_failures"
     NO_OBSERVED_FAILURES = "no_observed_failures"
     NO_USEFUL_TIME_AT_LOW_MTBF = "no_useful_time_at_low_mtbf"
@@ -795,3 +831,10 @@ class Sizing(Outgoing):
     tiers: Tiers | Absent = None
     warnings: list[SizingWarning]
     explanation: list[Explanation] | Absent = None
+
+    def carriers_of(self, target_id: TargetId) -> Carriers | None:
+        """Return the nodes of a benchmark that imitates what a target is about; None where that is all that write."""
+        of_the_fullest = target_id is TargetId.SLOWEST_WRITER_SECONDS or (
+            target_id is TargetId.NODE_WRITE_BANDWIDTH and self.write.largest_node_gb_per_second is not None
+        )
+        return self.checkpoint.carriers if of_the_fullest else None

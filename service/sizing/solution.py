@@ -41,6 +41,18 @@ class WayOut(Outgoing):
     least_value: float | Absent = None
     """The least that would, where not everything below `value` would."""
     unit: SolutionUnit
+    notice: str | Absent = None
+    """What else matters, as in the answer's own `notice`."""
+
+
+class WayOutPair(Outgoing):
+    """Two other quantities that together would reach the goal, with the unknown where it comes nearest."""
+
+    first: WayOut
+    """Set to this: a half, a quarter, a tenth, a hundredth or a thousandth of what it is (of a bandwidth, so many
+    times as much), or else to where it helps most."""
+    second: WayOut
+    """What the other then has to be."""
 
 
 class SolutionNearest(Outgoing):
@@ -58,6 +70,8 @@ class SolutionNearest(Outgoing):
     """The scenario with that value put in."""
     ways_out: list[WayOut]
     """Each alone would reach the goal, with the unknown at `value`. Empty where none does."""
+    pairs_out: list[WayOutPair] | Absent = None
+    """Where none does: pairs that would. A smaller cluster comes last, and before that what changes least first."""
     sizing: Sizing
     """Its sizing."""
 
@@ -68,7 +82,7 @@ class Solution(Outgoing):
     engine_version: str
     """Of the engine that computed this. The same question gives the same answer for the same version."""
     feasible: bool
-    """Whether a value of the unknown reaches the goal. Whether kept copies fit is `sizing.delivered.feasible`."""
+    """Whether a value of the unknown reaches the goal, in the figures of `basis`; `notice` says what else matters."""
     unknown: SolutionUnknown
     unit: SolutionUnit
     basis: SolutionBasis
@@ -87,7 +101,11 @@ class Solution(Outgoing):
     """The least that reaches the goal, where not everything below `value` does: a shorter interval saves too often, a
     smaller cluster has too few nodes to write with, a shorter stall brings async saves so close that they wait."""
     at_limit: bool | Absent = None
-    """True where `value` is the end of what the field takes, and the goal would allow more."""
+    """True where the goal would allow more, and `value` is the end of what the field takes, or the least bandwidth that
+    keeps a save through its staging budget to the stall that is allowed."""
+    notice: str | Absent = None
+    """What else matters: that the given storage system would miss a goal which is held against the scenario's own
+    figures, that it cannot hold the copies kept, or that a save stops training for longer than the spec allows."""
     reason: str | Absent = None
     """Why nothing reaches the goal, and what would."""
     nearest: SolutionNearest | Absent = None

@@ -7,10 +7,11 @@ from service.sizing import unknowns
 from service.sizing.explain.solution import explain_found, explain_missed
 from service.sizing.search import Found, Missed, Trial, ask, checked, find, goal_goodput
 from service.sizing.size import ENGINE_VERSION, size
-from service.sizing.sizing import Comparison, ExactGoodput
-from service.sizing.solution import Solution, SolutionNearest, WayOut
-from service.sizing.spec import ScenarioSpec, SolutionGoal, SolutionQuestion, SolutionUnknown
-from service.sizing.unknowns import Asked
+from service.sizing.sizing import Comparison, ExactGoodput, Sizing
+from service.sizing.solution import Solution, SolutionBasis, SolutionNearest, WayOut, WayOutPair
+from service.sizing.spec import SolutionGoal, SolutionQuestion, SolutionUnknown
+from service.sizing.unknowns import Asked, Reached
+from service.sizing.ways_out import Limit, pairs_out, together, ways_out
 
 
 def solve(question: SolutionQuestion, *, explained: bool = False) -> Solution:
@@ -48,6 +49,7 @@ def _feasible(asked: Asked, goal: SolutionGoal, found: Found, *, explained: bool
         comparison=unknowns.comparison(asked.unknown),
         least_value=found.least.value if found.least is not None else None,
         at_limit=found.at_limit,
+        notice=_notice(asked, goal, found.trial.sizing),
         spec=spec,
         sizing=size(spec, explained=explained),
         explanation=explain_found(asked, goal, wanted, found) if explained else None,
@@ -58,16 +60,23 @@ def _infeasible(asked: Asked, goal: SolutionGoal, missed: Missed, *, explained: 
     trial = missed.trial
     spec = checked(unknowns.put_in(asked, trial.value))
     wanted = goal_goodput(asked, goal, trial.sizing)
-    ways = [] if goal.restart_seconds is not None else _ways_out(asked, goal, spec)
-    listed = [
-        WayOut(
-            unknown=other,
-            comparison=unknowns.comparison(other),
-            value=found.trial.value,
-            least_value=found.least.value if found.least is not None else None,
-            unit=unknowns.UNITS[other],
+    has_ways = goal.restart_seconds is None
+    ways = ways_out(asked, goal, spec) if has_ways else []
+    pairs = pairs_out(asked, goal, spec) if has_ways and not ways else []
+    all_shrink = all(pair.shrinks_the_cluster for pair in pairs)
+    limit = together(asked, goal, spec) if has_ways and not ways and all_shrink else None
+    listed = [_way_out(asked, goal, other, found) for other, found in ways]
+    in_pairs = [
+        WayOutPair(
+            first=WayOut(
+                unknown=pair.first,
+                comparison=unknowns.comparison(pair.first),
+                value=pair.value,
+                unit=unknowns.UNITS[pair.first],
+            ),
+            second=_way_out(asked, goal, pair.second, pair.found),
         )
-        for other, found in ways
+        for pair in pairs
     ]
     return Solution(
         engine_version=ENGINE_VERSION,
@@ -76,33 +85,56 @@ def _infeasible(asked: Asked, goal: SolutionGoal, missed: Missed, *, explained: 
         unit=unknowns.UNITS[asked.unknown],
         basis=asked.basis,
         goal_goodput_fraction=wanted,
-        reason=_reason(asked, goal, wanted, trial, listed),
+        reason=_reason(asked, goal, wanted, trial, _cure(listed, in_pairs, limit, goal)),
         nearest=SolutionNearest(
             value=trial.value,
             **trial.reached._asdict(),
             spec=spec,
             ways_out=listed,
+            pairs_out=in_pairs or None,
             sizing=size(spec, explained=True) if explained else trial.sizing,
         ),
-        explanation=explain_missed(asked, goal, wanted, trial, ways) if explained else None,
+        explanation=explain_missed(asked, goal, wanted, trial, ways, pairs) if explained else None,
     )
 
 
-def _ways_out(asked: Asked, goal: SolutionGoal, spec: ScenarioSpec) -> list[tuple[SolutionUnknown, Found]]:
-    """Return the other quantities that would reach the goal, in a spec that has the unknown where it comes nearest."""
-    ways = []
-    for other in unknowns.levers(asked):
-        try:
-            outcome = find(ask(spec, other, asked.basis), goal)
-        except Unsatisfiable:
-            continue
-        if isinstance(outcome, Found):
-            ways.append((other, outcome))
-    return ways
+def _way_out(asked: Asked, goal: SolutionGoal, unknown: SolutionUnknown, found: Found) -> WayOut:
+    return WayOut(
+        unknown=unknown,
+        comparison=unknowns.comparison(unknown),
+        value=found.trial.value,
+        least_value=found.least.value if found.least is not None else None,
+        unit=unknowns.UNITS[unknown],
+        notice=_notice(asked, goal, found.trial.sizing),
+    )
+
+
+def _notice(asked: Asked, goal: SolutionGoal, sizing: Sizing) -> str | None:
+    """Return what of an answer is not as the spec asks for it, or not on the given storage system."""
+    says, block = [], sizing.delivered
+    stall = unknowns.figures(sizing, asked.basis).blocking
+    if stall is not None and stall.budget_seconds is not None:
+        says.append(
+            f"A save stops training for {stall.seconds:.6g} s, where {stall.budget_seconds:.6g} s are allowed: "
+            "the goal is met all the same."
+        )
+    moves = block is not None and (block.write is not None or block.read is not None)
+    if block is not None and moves and asked.basis is SolutionBasis.SPECIFIED:
+        reached = unknowns.reached(sizing, SolutionBasis.DELIVERED)
+        if block.goodput is None:
+            says.append("On the given storage system no time is left to train.")
+        elif reached.margin(goal) < 0.0:
+            says.append(
+                f"On the given storage system {_shortfall(reached, goal)}: "
+                "the goal is met by the scenario's own figures alone."
+            )
+    if block is not None and not block.feasible and block.reason is not None:
+        says.append(block.reason)
+    return " ".join(says) or None
 
 
 def _reason(
-    asked: Asked, goal: SolutionGoal, goal_goodput_fraction: float | None, trial: Trial, ways: list[WayOut]
+    asked: Asked, goal: SolutionGoal, goal_goodput_fraction: float | None, trial: Trial, cure: str
 ) -> str:
     at = f"With {asked.unknown} at its best, {trial.value:.6g},"
     block = unknowns.figures(trial.sizing, asked.basis)
@@ -116,18 +148,22 @@ def _reason(
         )
     if block.goodput is None:
         cause = trial.sizing.delivered.reason if trial.sizing.delivered is not None else None
-        return " ".join(filter(None, (f"{at} no time is left to train.", cause, _cure(ways))))
+        return " ".join(filter(None, (f"{at} no time is left to train.", cause, cure)))
+    shortfall = _shortfall(trial.reached, goal)
+    return f"{at} {shortfall}: {_parts(block.goodput.exact, goal_goodput_fraction)}. {cure}"
+
+
+def _shortfall(reached: Reached, goal: SolutionGoal) -> str:
+    """Return what is reached, and what is wanted, of the goodput or of the waste."""
     if goal.goodput_fraction is not None:
         found, wanted = _apart(
-            trial.reached.goodput_fraction, goal.goodput_fraction, [f".{n}g" for n in range(4, 18)]
+            reached.goodput_fraction, goal.goodput_fraction, [f".{n}g" for n in range(4, 18)]
         )
-        shortfall = f"the goodput is {found}, where {wanted} is wanted"
-    else:
-        found, wanted = _apart(
-            trial.reached.waste_usd_per_year, goal.waste_usd_per_year, [f",.{n}f" for n in range(12)]
-        )
-        shortfall = f"the waste is {found} USD a year, where {wanted} are allowed"
-    return f"{at} {shortfall}: {_parts(block.goodput.exact, goal_goodput_fraction)}. {_cure(ways)}"
+        return f"the goodput is {found}, where {wanted} is wanted"
+    found, wanted = _apart(
+        reached.waste_usd_per_year, goal.waste_usd_per_year, [f",.{n}f" for n in range(12)]
+    )
+    return f"the waste is {found} USD a year, where {wanted} are allowed"
 
 
 def _parts(split: ExactGoodput, goal_goodput_fraction: float | None) -> str:
@@ -150,10 +186,30 @@ def _parts(split: ExactGoodput, goal_goodput_fraction: float | None) -> str:
     return f"{largest} waste {fraction:.3g} of the time, {rest}"
 
 
-def _cure(ways: list[WayOut]) -> str:
-    if not ways:
-        return "No other quantity alone would reach the goal beside that."
-    return f"Beside that, {', or '.join(map(_shown, ways))} would reach the goal."
+def _cure(ways: list[WayOut], pairs: list[WayOutPair], limit: Limit | None, goal: SolutionGoal) -> str:
+    """Return the sentences that say what would reach the goal, or how far everything together goes."""
+    if ways:
+        return f"Beside that, {', or '.join(map(_shown, ways))} would reach the goal."
+    alone = "No other quantity alone would reach the goal beside that"
+    if pairs:
+        first, second = pairs[0].first, pairs[0].second
+        alone += f"; {first.unknown} of {first.value:.8g} together with {_shown(second)} would"
+    else:
+        alone += ", nor would any two"
+    if limit is None:
+        return f"{alone}."
+    every = ", ".join(f"{unknown} of {value:.6g}" for unknown, value in limit.values.items())
+    every += f"{' and ' if every else ''}interval_seconds of {limit.trial.value:.6g}"
+    if limit.trial.meets:
+        return f"{alone}; {every} together would{' too' if pairs else ''}."
+    if pairs:
+        return f"{alone}, and no other change of times and bandwidths."
+    left = (
+        _shortfall(limit.trial.reached, goal)
+        if limit.trial.reached.has_goodput
+        else "no time is left to train"
+    )
+    return f"{alone}: even with {every}, {left}."
 
 
 _SIDES = {Comparison.AT_LEAST: "at least", Comparison.AT_MOST: "at most"}
@@ -161,9 +217,11 @@ _SIDES = {Comparison.AT_LEAST: "at least", Comparison.AT_MOST: "at most"}
 
 def _shown(way: WayOut) -> str:
     up = way.comparison is Comparison.AT_LEAST
+    elsewhere = " (but not on the given storage system)" if way.notice is not None else ""
     if way.least_value is None:
-        return f"{way.unknown} of {_SIDES[way.comparison]} {_rounded(way.value, up=up)}"
-    return f"{way.unknown} between {_rounded(way.least_value, up=True)} and {_rounded(way.value, up=False)}"
+        return f"{way.unknown} of {_SIDES[way.comparison]} {_rounded(way.value, up=up)}{elsewhere}"
+    least, most = _rounded(way.least_value, up=True), _rounded(way.value, up=False)
+    return f"{way.unknown} between {least} and {most}{elsewhere}"
 
 
 def _rounded(value: float, *, up: bool) -> str:

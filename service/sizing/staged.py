@@ -1,8 +1,9 @@
 """A save through a staging budget: its stall, and the interval that the rule gives for that stall.
 
-A drain that is sized by the interval makes a wait that grows with it. Such a wait takes a fraction `w` of any interval:
-where the rest of the stall is `C`, goodput goes as for a stall of ``C / (1 - w)`` that does not grow, and the rules are
-asked for that.
+The drain is fast enough for the stall that is allowed, where any drain is. Where none is, since the copy alone takes as
+long, a drain that is sized by the interval makes a wait that grows with it. Such a wait takes a fraction `w` of any
+interval: where the rest of the stall is `C`, goodput goes as for a stall of ``C / (1 - w)`` that does not grow, and the
+rules are asked for that.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ from service.units import GB
 
 
 class Choice(NamedTuple):
-    """An interval, and the formula of the register that gives it."""
+    """A time, and the formula of the register that gives it."""
 
     seconds: float
     formula: str
@@ -34,6 +35,9 @@ class Staged(NamedTuple):
     """The stall as the copy, and the wait for memory, make it. [s]"""
     drain_seconds: float
     lag_seconds: float
+    limit: Choice | None
+    """The drain in force, where it is the stall that is allowed which asks for it."""
+    copy_seconds: float
 
     @property
     def interval_seconds(self) -> float:
@@ -54,6 +58,11 @@ class Staged(NamedTuple):
     def exceeds(self) -> bool:
         """Whether the stall is longer than the spec allows."""
         return self.stall_seconds > self.budget_seconds
+
+    def no_drain_will_do(self, *, overlaps: bool) -> bool:
+        """Return whether no drain, however fast, would keep the stall to what is allowed."""
+        spare = self.budget_seconds - self.copy_seconds
+        return spare < 0.0 or (spare == 0.0 and not overlaps)
 
 
 class _Given(NamedTuple):
@@ -92,11 +101,12 @@ def staged(
         spec: The scenario, which has a staging budget.
         node_share_bytes: What a save stages on one node. [B]
         mtbf_seconds: Mean time between failures of the job. [s]
-        drain_seconds: How long a whole save takes to drain; without it the durable lag that is stated, or else the
-            interval over the headroom. [s]
+        drain_seconds: How long a whole save takes to drain; without it as long as is asked for: the durable lag that
+            is stated, or else the interval over the headroom, or less where the stall that is allowed needs it. [s]
     """
     save = spec.save
     room = float(save.staging_budget_bytes_per_node or 0)
+    is_asked_for = drain_seconds is None
     if drain_seconds is None:
         drain_seconds = save.durable_lag_seconds
     headroom = save.headroom if save.headroom is not None else DEFAULT_HEADROOM
@@ -109,10 +119,19 @@ def staged(
         waiting=max(1.0 - room / node_share_bytes, 0.0),
         overlaps=bool(save.drain_overlaps_copy),
     )
-    interval = _interval(spec, given, mtbf_seconds)
+    limit = None
+    interval = _interval_of_allowed(spec, given, mtbf_seconds) if is_asked_for else None
+    if interval is not None:
+        limit = _limit(given, interval.seconds, node_share_bytes, room)
+    if interval is None or limit is None:
+        interval = _interval(spec, given, mtbf_seconds)
     if interval is None:
         return None
     allowed_seconds, drain_seconds = given.allowed(interval.seconds), given.drain(interval.seconds)
+    if limit is not None and limit.seconds < drain_seconds:
+        drain_seconds = limit.seconds
+    else:
+        limit = None
     inputs = {
         "node_share_bytes": node_share_bytes,
         "drain_gb_per_second": node_share_bytes / drain_seconds / GB,
@@ -127,13 +146,40 @@ def staged(
     else:
         stall = staging.serial_stall(**inputs, **copying)
         lag = staging.serial_lag(**inputs, staging_budget_bytes=room)
+    if limit is not None:
+        stall = min(stall, allowed_seconds)  # no rounding makes it a longer one
     return Staged(
         interval=interval,
         budget_seconds=allowed_seconds,
         stall_seconds=stall,
         drain_seconds=drain_seconds,
         lag_seconds=lag,
+        limit=limit,
+        copy_seconds=copying["copy_seconds"],
     )
+
+
+def _interval_of_allowed(spec: ScenarioSpec, given: _Given, mtbf_seconds: float) -> Choice | None:
+    """Return the interval for a stall that is as long as is allowed; None where there is none."""
+    return _interval(spec, given._replace(waiting=0.0, copy_seconds=0.0), mtbf_seconds)
+
+
+def _limit(
+    given: _Given, interval_seconds: float, node_share_bytes: float, staging_budget_bytes: float
+) -> Choice | None:
+    """Return the longest drain that keeps the stall to what is allowed; None where any does, or none."""
+    if not given.waiting:
+        return None
+    allowed = given.allowed(interval_seconds)
+    copy = given.copy_seconds if given.copy_seconds is not None else allowed
+    inputs = {
+        "allowed_seconds": allowed,
+        "node_share_bytes": node_share_bytes,
+        "staging_budget_bytes": staging_budget_bytes,
+    }
+    if given.overlaps:
+        return _chosen("overlapped_drain_limit", **inputs) if copy <= allowed else None
+    return _chosen("serial_drain_limit", **inputs, copy_seconds=copy) if copy < allowed else None
 
 
 def _interval(spec: ScenarioSpec, given: _Given, mtbf_seconds: float) -> Choice | None:
@@ -162,7 +208,7 @@ def _interval(spec: ScenarioSpec, given: _Given, mtbf_seconds: float) -> Choice 
         if allowed is None or given.stall(allowed.seconds) <= given.allowed(allowed.seconds):
             return allowed
         if given.copy_seconds is None:
-            return allowed if wait_fraction else for_stall(_given_back(given, for_stall))
+            return for_stall(_given_back(given, for_stall))
     least = given.copy_seconds if given.copy_seconds is not None else given.allowed_seconds
     fixed_wait = given.drain_seconds * given.waiting
     if not wait_fraction:
@@ -173,13 +219,7 @@ def _interval(spec: ScenarioSpec, given: _Given, mtbf_seconds: float) -> Choice 
         constant = max(given.allowed_seconds, least)
         turning = _chosen("interval_of_wait", spared_seconds=constant, waiting_fraction=wait_fraction)
         return min(for_stall(constant), turning)
-    grown = for_stall(least / (1.0 - wait_fraction))
-    if given.allowed_seconds <= least:
-        return grown
-    # Up to some interval the copy and its wait stay within the stall that is allowed.
-    spared = given.allowed_seconds - least
-    turning = _chosen("interval_of_wait", spared_seconds=spared, waiting_fraction=wait_fraction)
-    return max(grown, min(for_stall(given.allowed_seconds), turning))
+    return for_stall(least / (1.0 - wait_fraction))
 
 
 def _chosen(formula: str, **inputs: float) -> Choice:
@@ -220,14 +260,33 @@ def drained(found: Staged) -> dict[str, float | None]:
     }
 
 
-def stalls(job: Job, found: Staged, *, where: str = "A") -> SizingWarning:
-    """Return the warning that a save stops training for longer than was allowed, with the ways out."""
-    room = job.spec.save.staging_budget_bytes_per_node
+def stalls(job: Job, found: Staged, *, delivered: bool = False) -> SizingWarning:
+    """Return the warning that a save stops training for longer than was allowed, with the ways out.
+
+    A drain that is asked for is fast enough wherever one can be; that of a given storage may just be too slow.
+    """
+    save, where = job.spec.save, "On the given storage a" if delivered else "A"
+    why = (
+        f"{save.staging_budget_bytes_per_node} bytes may be staged of the {job.staged_share_bytes:.6g} of a node, and "
+        "what does not fit waits until as much has drained"
+    )
+    ways = "staging memory for the whole share, a faster drain or copy, or more nodes"
+    if not delivered or found.no_drain_will_do(overlaps=bool(save.drain_overlaps_copy)):
+        copy = f"the copy alone takes {found.copy_seconds:.6g} s"
+        if found.copy_seconds < found.budget_seconds:
+            copy += ", and the interval that the rule gives for such a stall allows it less"
+        ways = "staging memory for the whole share, a faster copy, a longer stall, or more nodes"
+        if save.copy_seconds is None:
+            copy = (
+                f"the copy is taken to last all {found.copy_seconds:.6g} s, since copy_seconds is not given"
+            )
+            ways = f"give copy_seconds if it is shorter, or drain_overlaps_copy if it is so; {ways}"
+        elif job.staged_share_bytes <= (save.staging_budget_bytes_per_node or 0):
+            ways = "a faster copy, a longer stall, or more nodes"
+        why += f". No write bandwidth keeps a save within what is allowed: {copy}"
     return SizingWarning(
         code=WarningCode.STAGING_STALLS,
         pointer="#/save/staging_budget_bytes_per_node",
         message=f"{where} save stops training for {found.stall_seconds:.6g} s where {found.budget_seconds:.6g} s are "
-        f"allowed: {room} bytes may be staged of the {job.staged_share_bytes:.6g} of a node, and what does not fit "
-        "waits until as much has drained. The figures count the longer stall. Ways out: staging memory for the whole "
-        "share, a faster drain or copy, or more nodes.",
+        f"allowed: {why}. The figures count the longer stall. Ways out: {ways}.",
     )

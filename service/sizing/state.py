@@ -11,8 +11,10 @@ from service.sizing.sizing import ModelPart, ModelState, StateItem
 from service.sizing.spec import DEFAULT_BYTES_PER_PARAMETER, ScenarioSpec
 
 EMA_COPY = RecipeItem(
-    name="ema_weights_fp32", kind=StateKind.WEIGHTS, of=StateScope.ALL, bytes_per_parameter=4.0
+    name="ema_weights_fp32", kind=StateKind.OPTIMIZER, of=StateScope.ALL, bytes_per_parameter=4.0
 )
+"""Averaged weights are kept beside the optimiser's master weights, and sharded as they are: the forward pass has no use
+for them. NeMo's EMA, for one, is a wrapper of the optimiser."""
 
 
 class Saved(NamedTuple):

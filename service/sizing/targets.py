@@ -35,14 +35,16 @@ def targets(
         if is_async
         else "checkpoint bytes over the stall budget"
     )
+    if blocking.staging_stall_seconds is not None:
+        bandwidth_why += ", or what keeps the wait for staging memory within the stall that is allowed"
     window = write.window_seconds(blocking)
     listed = [
         _rate(TargetId.WRITE_BANDWIDTH, write.required_gb_per_second, Scope.CLUSTER, bandwidth_why),
         _rate(
             TargetId.NODE_WRITE_BANDWIDTH,
-            write.per_node_gb_per_second,
+            write.node_gb_per_second,
             Scope.NODE,
-            "the write bandwidth over the nodes",
+            _why_a_node("write", write, checkpoint.bytes),
         ),
     ]
     if is_async:
@@ -83,9 +85,9 @@ def targets(
             ),
             _rate(
                 TargetId.NODE_READ_BANDWIDTH,
-                read.per_node_gb_per_second,
+                read.node_gb_per_second,
                 Scope.NODE,
-                "the read bandwidth over the nodes",
+                _why_a_node("read", read, read.bytes),
             ),
             _time(TargetId.LOAD_SECONDS, restore_target_seconds, Scope.CLUSTER, "the restore target"),
             _time(
@@ -115,6 +117,13 @@ def targets(
         },
     ]
     return _TARGETS.validate_python(listed)
+
+
+def _why_a_node(verb: str, needed: Write | Read, total_bytes: int) -> str:
+    if needed.largest_node_gb_per_second is None:
+        return f"the {verb} bandwidth over the nodes"
+    node_bytes = total_bytes * (needed.node_gb_per_second / needed.required_gb_per_second)
+    return f"the node with most to {verb} has {node_bytes / GB:.4g} GB by the layout, and must be done when all are"
 
 
 _Line = dict[str, object]

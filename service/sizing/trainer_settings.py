@@ -48,7 +48,7 @@ def trainer_block(
         rate = storage.node_gb_per_second
         ranks = trainer.writing_ranks(writers=job.writers, nodes=job.writing_nodes)
         threads = trainer.writer_threads(
-            node_gb_per_second=rate if rate is not None else write.per_node_gb_per_second,
+            node_gb_per_second=rate if rate is not None else write.node_gb_per_second,
             thread_gb_per_second=thread_rate,
             writing_ranks=ranks,
         )
@@ -91,8 +91,17 @@ def _interval_settings(steps: int, threads: int, *, is_async: bool) -> list[Trai
         megatron += ["--async-save", "--use-persistent-ckpt-worker"]
         if threads > 1:
             megatron.append(f"--dist-ckpt-workers {threads}")
+    bridge = [
+        f"config.checkpoint.save_interval = {steps}",
+        'config.checkpoint.ckpt_format = "torch_dist"',
+        f"config.checkpoint.async_save = {is_async}",
+    ]
+    if is_async:
+        # Without it Megatron Bridge refuses async saves.
+        bridge.append("config.checkpoint.use_persistent_ckpt_worker = True")
     if threads > 1:
         nemo.append(f"recipe.trainer.strategy.ckpt_torch_dist_multiproc = {threads}")
+        bridge.append(f"config.checkpoint.storage_writers_per_rank = {threads}")
     return [
         TrainerSetting(
             framework=Framework.TORCHTITAN,
@@ -121,6 +130,13 @@ def _interval_settings(steps: int, threads: int, *, is_async: bool) -> list[Trai
             form=SettingsForm.PYTHON,
             text="\n".join(nemo),
             source="NeMo, nemo/lightning/pytorch/callbacks/model_checkpoint.py and strategies/megatron_strategy.py",
+        ),
+        TrainerSetting(
+            framework=Framework.MEGATRON_BRIDGE,
+            version="main of 2026, commit 003e863",
+            form=SettingsForm.PYTHON,
+            text="\n".join(bridge),
+            source="Megatron Bridge, src/megatron/bridge/training/config.py, class CheckpointConfig",
         ),
     ]
 

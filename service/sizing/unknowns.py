@@ -48,6 +48,8 @@ class Asked(NamedTuple):
     basis: SolutionBasis
     moved_bytes: float
     """What a bandwidth moves in the time that the spec states in its place; 0 where it states none. [B]"""
+    least_gb_per_second: float = 0.0
+    """Below this a write bandwidth stalls a save through its staging budget for longer than the spec allows."""
 
 
 def basis_of(spec: ScenarioSpec, unknown: SolutionUnknown) -> SolutionBasis:
@@ -196,13 +198,13 @@ def range_of(asked: Asked) -> Range:
             longest = MOST_SECONDS
             if asked.unknown is SolutionUnknown.READ_GB_PER_SECOND and spec.restart.seconds is not None:
                 longest = max(longest - _rest_of_restart(spec), LEAST_SECONDS)
-            return Range(
-                min(asked.moved_bytes / LEAST_SECONDS / GB, MOST_GB_PER_SECOND),
-                max(asked.moved_bytes / longest / GB, LEAST_GB_PER_SECOND),
-            )
+            most = min(asked.moved_bytes / LEAST_SECONDS / GB, MOST_GB_PER_SECOND)
+            least = max(asked.moved_bytes / longest / GB, LEAST_GB_PER_SECOND, asked.least_gb_per_second)
+            return Range(most, min(least, most))
         case SolutionUnknown.BLOCKING_SECONDS:
             interval = spec.interval.seconds
-            return Range(LEAST_SECONDS, MOST_SECONDS if interval is None else min(MOST_SECONDS, interval))
+            most = MOST_SECONDS if interval is None else min(MOST_SECONDS, interval)
+            return Range(min(max(LEAST_SECONDS, _just_above_the_copy(asked)), most), most)
         case SolutionUnknown.RESTART_SECONDS:
             return Range(spec.restore.target_seconds if spec.restore is not None else 0.0, MOST_SECONDS)
         case SolutionUnknown.GPUS:
@@ -212,12 +214,28 @@ def range_of(asked: Asked) -> Range:
             return Range(LEAST_INTERVAL_SECONDS, MOST_INTERVAL_SECONDS)
 
 
+def _just_above_the_copy(asked: Asked) -> float:
+    """Return the shortest stall that a fast drain keeps to; 0 where any is, or none.
+
+    Where less is allowed than the copy takes, what is asked of the storage does not shorten the wait for memory.
+    """
+    copy_seconds = asked.spec.save.copy_seconds
+    if copy_seconds is None or asked.basis is SolutionBasis.DELIVERED:
+        return 0.0
+    return copy_seconds * (1.0 + 1e-9)
+
+
 class Reached(NamedTuple):
     """What a sizing says about the goals; None where it does not."""
 
     goodput_fraction: float | None
     waste_usd_per_year: float | None
     restart_seconds: float | None
+
+    @property
+    def has_goodput(self) -> bool:
+        """Whether any time is left to train."""
+        return self.goodput_fraction is not None
 
     def margin(self, goal: SolutionGoal) -> float:
         """Return by how much the goal is met; below 0 it is missed, and -inf where nothing speaks for it."""

@@ -508,3 +508,27 @@ def test_a_measured_stall_holds_the_wait_for_staging_memory() -> None:
     assert measured.blocking.seconds == 150.0
     assert measured.blocking.staging_stall_seconds is None
     assert measured.write.durable_lag_seconds == 50.0
+
+
+def test_a_save_takes_as_long_as_its_fullest_node_where_that_was_measured_apart() -> None:
+    spec = scenario(
+        model={"preset": "llama-3-405b"},
+        cluster={
+            "gpus": 16384,
+            "gpus_per_node": 8,
+            "parallelism": {"tensor": 8, "pipeline": 16, "zero_stage": 1},
+        },
+    )
+    # All nodes together take 5,682 GB at 100 GB/s; the fullest has 57.79 GB of it, and gets 0.8 GB/s.
+    together = run(number=1, measurements=[ior(100.0)])
+    fullest = run(number=2, measurements=[ior(98 * 0.8, nodes=98)])
+    found = _consequences(spec, together, fullest)
+    measured = _measured(found)
+    assert measured.blocking.seconds == pytest.approx(57.793732608 / 0.8)
+    assert found.used == [TargetId.NODE_WRITE_BANDWIDTH]
+    by_target = {each.target: each for each in found.each}
+    assert by_target[TargetId.WRITE_BANDWIDTH].superseded_by is TargetId.NODE_WRITE_BANDWIDTH
+    # Were that node as fast as it must be, the stall would be the specified one: that is what it costs alone.
+    assert found.difference is not None
+    saved = by_target[TargetId.NODE_WRITE_BANDWIDTH].saved_if_fixed_usd_per_year
+    assert saved == pytest.approx(found.difference.waste_usd_per_year)

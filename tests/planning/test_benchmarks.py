@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.planning.examples import SMALL, changed, one_test, planned
+from service.sizing.sizing import TargetId
+from tests.planning.examples import SMALL, changed, one_test, planned, reach
 from tests.sizing.scenarios import ARTICLE
 
 
@@ -75,12 +76,27 @@ def test_on_one_node_a_read_shows_a_miss_at_most() -> None:
     assert {proof.best for proof in read.proofs} == {"nothing"}
 
 
-def test_a_skewed_save_is_written_as_if_every_shard_were_the_largest_and_says_so() -> None:
+def test_a_slightly_skewed_save_is_written_as_if_every_shard_were_the_largest_and_says_so() -> None:
     even = one_test(planned(ARTICLE), "ior_write")
-    skewed = one_test(planned(changed(ARTICLE, shards={"skew": 4})), "ior_write")
+    plan = planned(changed(ARTICLE, shards={"skew": 1.4}))
+    skewed = one_test(plan, "ior_write")
     assert even.notes == []
-    assert "4 times the mean one" in skewed.notes[0]
-    assert skewed.expected_seconds == pytest.approx(4 * even.expected_seconds, rel=0.01)
+    assert "1.4 times the mean one" in skewed.notes[0]
+    assert skewed.expected_seconds == pytest.approx(1.4 * even.expected_seconds, rel=0.01)
+    assert "ior_write_largest_shards" not in {test.id for test in plan.tests}
+
+
+def test_a_very_skewed_save_is_written_twice_once_by_all_and_once_by_those_with_most() -> None:
+    plan = planned(changed(ARTICLE, shards={"skew": 4}))
+    every, largest = one_test(plan, "ior_write"), one_test(plan, "ior_write_largest_shards")
+    assert (every.ranks, largest.ranks, largest.nodes) == (16384, 4096, 512)
+    assert largest.block_bytes == pytest.approx(4 * (every.block_bytes or 0), rel=0.01)
+    for test in (every, largest):
+        assert test.bytes_written == pytest.approx(3 * 5.67e12, rel=0.01)
+        assert "4 times" in test.notes[0]
+    assert "ior_write_largest_shards shows" in every.notes[0]
+    assert set(reach(every)) == {TargetId.WRITE_BANDWIDTH, TargetId.NODE_WRITE_BANDWIDTH}
+    assert set(reach(largest)) == {TargetId.SLOWEST_WRITER_SECONDS}
 
 
 def test_writers_that_do_not_divide_by_nodes_are_rounded_up_and_it_says_so() -> None:

@@ -18,7 +18,7 @@ from service.parsers.measurement import (
     Repetition,
     spread,
 )
-from service.planning import benchmarks
+from service.planning import case
 from service.planning.commands import Blocks
 from service.planning.planned import Launcher, PlannedTest, TestPlan
 from service.sizing.size import size
@@ -37,6 +37,20 @@ SMALL_MEMORY = changed(
 UNEVEN = changed(ARTICLE, cluster={"gpus": 100, "gpus_per_node": 8}, shards={"writers": 90, "skew": 3.0})
 LAST_NODE_NOT_FULL = changed(ARTICLE, cluster={"gpus": 1001, "gpus_per_node": 8})
 FEW_WRITERS = changed(ARTICLE, cluster={"gpus": 64, "gpus_per_node": 8}, shards={"writers": 4})
+OF_THE_405B = {"model": {"preset": "llama-3-405b"}, "restore": {"target_seconds": 120}}
+ZERO_1 = changed(
+    ARTICLE,
+    **OF_THE_405B,
+    cluster={"gpus": 16384, "parallelism": {"tensor": 8, "pipeline": 16, "zero_stage": 1}},
+)
+SMALL_ZERO_1 = changed(
+    ARTICLE, model={"preset": "llama-3-8b"}, cluster={"gpus": 64, "parallelism": {"zero_stage": 1}}
+)
+SPREAD = changed(
+    ARTICLE,
+    **OF_THE_405B,
+    cluster={"gpus": 16384, "parallelism": {"tensor": 8, "pipeline": 16, "replicas_written": "spread"}},
+)
 SCENARIOS: dict[str, dict[str, Any]] = {
     "sync": ARTICLE,
     "async": ASYNC,
@@ -48,6 +62,15 @@ SCENARIOS: dict[str, dict[str, Any]] = {
     "half as many writers as nodes": changed(ARTICLE, shards={"writers": 1024}),
     "async of few writers": changed(ASYNC, cluster={"gpus": 64, "gpus_per_node": 8}, shards={"writers": 4}),
     "small": SMALL,
+    "layout of a few full nodes": ZERO_1,
+    "layout of a few full nodes, async": changed(ZERO_1, save=ASYNC["save"]),
+    "layout of one full rank": SMALL_ZERO_1,
+    "layout that spreads": SPREAD,
+    "layout of few nodes that write": changed(
+        ARTICLE,
+        model={"preset": "llama-3-8b"},
+        cluster={"gpus": 64, "parallelism": {"zero_stage": 3, "shard_group": 16}},
+    ),
 }
 
 
@@ -141,7 +164,7 @@ def test_more_bytes_than_can_be_counted_are_refused() -> None:
     ],
 )
 def test_a_block_is_the_shard_rounded_up_to_whole_transfers(shard: int, block: int, transfer: int) -> None:
-    assert benchmarks.blocks_for(shard) == Blocks(block, transfer)
+    assert case.blocks_for(shard) == Blocks(block, transfer)
 
 
 def test_a_layout_whose_writers_share_few_nodes_is_tested_from_those() -> None:
@@ -216,17 +239,23 @@ def _checkpointed(
     held = round(sizing.checkpoint.bytes * min(1.0, test.nodes / plan.scenario_nodes))
     if plan.full_scale and target_id in (TargetId.LOAD_SECONDS, TargetId.RESHARDED_LOAD_SECONDS):
         held = sizing.checkpoint.bytes
-    rate = value * (
-        test.nodes if target_id in (TargetId.NODE_WRITE_BANDWIDTH, TargetId.NODE_READ_BANDWIDTH) else 1
-    )
+    rate = value
+    if target_id in (TargetId.NODE_WRITE_BANDWIDTH, TargetId.NODE_READ_BANDWIDTH):
+        needed = sizing.write if target_id is TargetId.NODE_WRITE_BANDWIDTH else sizing.read
+        assert needed is not None
+        # On all nodes the fullest has its part of the checkpoint; on fewer only the mean node is known.
+        whole = test.nodes == plan.scenario_nodes
+        rate *= needed.required_gb_per_second / needed.node_gb_per_second if whole else test.nodes
     is_rate = target_id in (
         TargetId.WRITE_BANDWIDTH,
         TargetId.NODE_WRITE_BANDWIDTH,
         TargetId.READ_BANDWIDTH,
         TargetId.NODE_READ_BANDWIDTH,
     )
-    seconds = held / 1e9 / rate if is_rate else value
-    figures: dict[str, Any] = {"bytes_total": held, "checkpoint_bytes": held}
+    amplification = sizing.read.read_amplification if sizing.read is not None else 1.0
+    moved = held if op in (DcpOp.SAVE, DcpOp.ASYNC_SAVE) else round(held * amplification)
+    seconds = moved / 1e9 / rate if is_rate else value
+    figures: dict[str, Any] = {"bytes_total": moved, "checkpoint_bytes": held}
     if op in (DcpOp.SAVE, DcpOp.ASYNC_SAVE):
         figures |= {
             "largest_rank_bytes": sizing.checkpoint.largest_shard_bytes,
@@ -265,6 +294,88 @@ def _measured(test: PlannedTest, target_id: TargetId, value: float, *, worse: bo
         per_second=spread([value]) if not test.block_bytes else None,
         total_seconds=spread([value]) if is_time else None,
     )
+
+
+def test_uneven_shards_are_tested_twice_with_the_bytes_of_a_save_each() -> None:
+    plan = planned(ZERO_1)
+    every, largest = one_test(plan, "ior_write"), one_test(plan, "ior_write_largest_shards")
+    # 98.3 nodes of 57.8 GB are 5.68 TB, and so are 16,384 ranks of 347 MB.
+    assert (every.nodes, every.ranks_per_node, largest.nodes, largest.ranks_per_node) == (2048, 8, 98, 8)
+    for test in (every, largest):
+        assert test.bytes_written == pytest.approx(3 * 5.682e12, rel=0.01)
+        assert test.expected_seconds == pytest.approx(3 * 60, rel=0.01)
+    assert plan.script_peak_bytes == pytest.approx(3 * 5.682e12, rel=0.01)
+    figures = {target.id: target.value for target in size(ScenarioSpec.model_validate(ZERO_1)).targets}
+    assert figures[TargetId.NODE_WRITE_BANDWIDTH] == pytest.approx(0.9632, rel=1e-3)
+    assert reach(every) == {TargetId.WRITE_BANDWIDTH: (figures[TargetId.WRITE_BANDWIDTH], "met")}
+    assert reach(largest) == {
+        target_id: (figures[target_id], "met")
+        for target_id in (TargetId.NODE_WRITE_BANDWIDTH, TargetId.SLOWEST_WRITER_SECONDS)
+    }
+    assert plan.unproven == []
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(60.0, Status.MET), (61.5, Status.MISSED)])
+def test_a_storage_that_saves_the_real_checkpoint_in_time_passes_and_a_slower_one_fails(
+    seconds: float, status: Status
+) -> None:
+    """It takes so many bytes a second from whoever writes them, and a node is no limit."""
+    plan, spec = planned(ZERO_1), ScenarioSpec.model_validate(ZERO_1)
+    rate = size(spec).checkpoint.bytes / seconds / 1e9
+    runs = []
+    for number, test_id in enumerate(("ior_write_largest_shards", "ior_write"), start=1):
+        test = one_test(plan, test_id)
+        moved = test.bytes_written / test.repetitions
+        measurement = _measured(test, TargetId.WRITE_BANDWIDTH, rate)
+        measurement = measurement.model_copy(update={"total_seconds": spread([moved / rate / 1e9])})
+        runs.append(run(number=number, day=number, measurements=[measurement]))
+    report = report_on(spec, *runs)
+    for target_id in (
+        TargetId.WRITE_BANDWIDTH,
+        TargetId.NODE_WRITE_BANDWIDTH,
+        TargetId.SLOWEST_WRITER_SECONDS,
+    ):
+        target = target_of(report, target_id)
+        assert (target.status, target.full_scale) == (status, True), target.reason
+
+
+def test_all_nodes_that_write_alike_do_not_show_that_the_fullest_is_too_slow() -> None:
+    spec = ScenarioSpec.model_validate(ZERO_1)
+    test = one_test(planned(ZERO_1), "ior_write")
+    told = run(measurements=[_measured(test, TargetId.WRITE_BANDWIDTH, 95.0)])
+    target = target_of(report_on(spec, told), TargetId.NODE_WRITE_BANDWIDTH)
+    assert (target.status, target.measured) == (Status.NOT_COMPARABLE, 95.0 / 2048)
+    assert "Only the fullest node must give 0.9632 GB/s" in target.reason
+    # Eight nodes are far from what the storage has to bear: there it is a miss.
+    few = _measured(test, TargetId.WRITE_BANDWIDTH, 4.0).model_copy(update={"nodes": 8, "ranks": 64})
+    target = target_of(report_on(spec, run(measurements=[few])), TargetId.NODE_WRITE_BANDWIDTH)
+    assert (target.status, target.measured) == (Status.MISSED, 0.5)
+
+
+def test_every_rank_with_the_largest_shard_is_more_than_a_save_and_shows_no_miss() -> None:
+    spec = ScenarioSpec.model_validate(ZERO_1)
+    test = one_test(planned(ZERO_1), "ior_write_largest_shards")
+    heavy = test.model_copy(update={"nodes": 2048, "ranks": 16384})
+    for seconds, status in ((60.0, Status.MET), (1249.0, Status.NOT_COMPARABLE)):
+        told = run(measurements=[_measured(heavy, TargetId.SLOWEST_WRITER_SECONDS, seconds)])
+        target = target_of(report_on(spec, told), TargetId.SLOWEST_WRITER_SECONDS)
+        assert (target.status, target.basis) == (status, "heavier_load"), target.reason
+    assert "118.4 TB together, where the scenario has 5.682 TB" in target.reason
+
+
+def test_a_checkpointers_save_shows_what_its_fullest_node_had() -> None:
+    spec = ScenarioSpec.model_validate(ZERO_1)
+    checkpoint = size(spec).checkpoint
+    saved: dict[str, Any] = {"bytes_total": checkpoint.bytes, "seconds": 60.0, "ranks": 16384}
+    told = run(operations=[dcp(DcpOp.SAVE, nodes=2048, **saved)] * 3)
+    target = target_of(report_on(spec, told), TargetId.NODE_WRITE_BANDWIDTH)
+    assert target.status is Status.MET
+    assert target.measured == pytest.approx(checkpoint.largest_node_bytes / 60e9)
+    # Of one on fewer nodes the fullest is unknown: its mean may be below, and shows no miss.
+    told = run(operations=[dcp(DcpOp.SAVE, nodes=1024, **saved)] * 3)
+    target = target_of(report_on(spec, told), TargetId.NODE_WRITE_BANDWIDTH)
+    assert target.status is Status.NOT_COMPARABLE
+    assert "a mean over them" in target.reason
 
 
 def test_writers_that_are_fewer_than_the_nodes_have_a_node_each() -> None:

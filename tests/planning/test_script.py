@@ -40,6 +40,17 @@ def _program(argv: list[str]) -> int:
     return next(n for n, word in enumerate(argv) if word in ("ior", "mdtest"))
 
 
+def test_it_runs_the_largest_shards_of_uneven_ones_on_fewer_nodes(workplace: Workplace) -> None:
+    uneven = changed(SMALL, shards={"skew": 3})
+    plan = planned(uneven, directory=str(workplace.storage))
+    assert (one_test(plan, "ior_write_largest_shards").nodes, plan.nodes) == (1, 2)
+    done = workplace.run(script.shell(plan))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert workplace.calls() == _noted(plan)
+    assert "201  ior-write-largest-shards.json" in done.stdout
+    assert list(workplace.storage.iterdir()) == []
+
+
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("launcher", list(Launcher))
 def test_it_runs_the_commands_of_the_plan_word_for_word(

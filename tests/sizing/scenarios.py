@@ -424,10 +424,10 @@ def _restarts(draw: st.DrawFn) -> tuple[Body, Body | None]:
         restart["load_seconds"] = draw(seconds)
     match draw(st.sampled_from(["spares", "stated", "counted"])):
         case "stated":
-            restart["reschedule_without_spares_seconds"] = draw(seconds)
+            restart["reschedule_without_spares_seconds"] = max(draw(seconds), restart["reschedule_seconds"])
             restart["spares_exhausted_fraction"] = draw(st.floats(0, 1))
         case "counted":
-            restart["reschedule_without_spares_seconds"] = draw(seconds)
+            restart["reschedule_without_spares_seconds"] = max(draw(seconds), restart["reschedule_seconds"])
             restart |= _fields(
                 draw,
                 {

@@ -56,3 +56,26 @@ def test_the_skew_gives_the_largest_shard_back() -> None:
     shard = checkpoint.largest_shard(checkpoint_bytes=5.67e12, writers=16384, skew=skew)
     assert shard == pytest.approx(4e9, rel=1e-15)
     assert skew == pytest.approx(11.558, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("whole", "shard", "node", "nodes", "per_node"),
+    [
+        (5681.9, 7.224, 57.79, 98, 8),  # 98.3 of them make up a checkpoint
+        (112.4, 17.57, 28.11, 4, 2),  # 3.2 would: three are too few
+        (100.0, 100.0, 100.0, 1, 1),
+        (100.0, 1.0, 8.0, 10, 8),  # no more than write
+        (0.4, 0.4, 0.4, 1, 1),
+    ],
+)
+def test_so_many_nodes_as_full_as_the_fullest_make_up_a_checkpoint(
+    whole: float, shard: float, node: float, nodes: int, per_node: int
+) -> None:
+    unit = 1e9 if whole > 1 else 1.0
+    found = checkpoint.carriers(
+        checkpoint_bytes=whole * unit,
+        largest_shard_bytes=shard * unit,
+        largest_node_bytes=node * unit,
+        writing_nodes=10 if whole == 100.0 else 2048,
+    )
+    assert found == (nodes, per_node)

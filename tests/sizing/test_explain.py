@@ -113,6 +113,22 @@ BODIES: dict[str, Body] = {
     "staging that is too small, overlapped": article(
         save=ASYNC | {"staging_budget_bytes_per_node": 10**8, "drain_overlaps_copy": True}, storage=STORAGE
     ),
+    "staging whose drain keeps to the stall": article(
+        save=ASYNC | {"staging_budget_bytes_per_node": 10**9, "copy_seconds": 1},
+        interval={"rule": "exact"},
+        storage=STORAGE,
+        cluster={"gpus": 16384, "gpu_preset": "h100-sxm"},
+    ),
+    "staging whose drain keeps to the stall, overlapped": article(
+        save={
+            "mode": "async",
+            "overhead_fraction": 0.01,
+            "staging_budget_bytes_per_node": 10**9,
+            "drain_overlaps_copy": True,
+            "durable_lag_seconds": 300,
+        },
+        interval={"rule": "young"},
+    ),
     "staging that is large enough": article(
         save=ASYNC | {"staging_budget_bytes_per_node": 10**11, "staging_buffers": 2, "copy_seconds": 4},
         storage=STORAGE,

@@ -72,6 +72,15 @@ def test_a_formula_can_be_read_and_traced(entry: Formula) -> None:
             "persist_bandwidth_for_lag",
             {"checkpoint_bytes": 1e12, "interval_seconds": 7.0, "headroom": 2.0, "durable_lag_seconds": 3.0},
         ),
+        (
+            "persist_bandwidth_for_stall",
+            {"checkpoint_bytes": 1e12, "interval_seconds": 7.0, "headroom": 2.0, "drain_limit_seconds": 3.0},
+        ),
+        (
+            "serial_drain_limit",
+            {"allowed_seconds": 9.0, "copy_seconds": 5.0, "node_share_bytes": 9e9, "staging_budget_bytes": 2e9},
+        ),
+        ("overlapped_drain_limit", {"allowed_seconds": 9.0, "node_share_bytes": 9e9, "staging_budget_bytes": 2e9}),
         ("durable_lag", {"interval_seconds": 7.0, "headroom": 2.0}),
         ("read_bytes", {"checkpoint_bytes": 1e12, "read_amplification": 3.0}),
         ("read_bandwidth", {"read_bytes": 1e12, "target_seconds": 7.0}),

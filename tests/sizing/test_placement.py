@@ -117,9 +117,95 @@ def test_where_few_nodes_write_it_is_said() -> None:
     assert sizing.write.per_node_gb_per_second == pytest.approx(sizing.write.required_gb_per_second / 8)
     (warning,) = (each for each in sizing.warnings if each.code is WarningCode.FEW_NODES_WRITE)
     assert "Only 8 of 64 nodes" in warning.message
+    assert "by replicas_written spread" in warning.message
     spread = _sized(**hybrid, replicas_written="spread")
     assert spread.checkpoint.writers == 512
     assert all(each.code is not WarningCode.FEW_NODES_WRITE for each in spread.warnings)
+
+
+ZERO_1: Body = {"tensor": 8, "pipeline": 16, "zero_stage": 1}
+
+
+def _messages(sizing: Sizing, code: WarningCode) -> list[str]:
+    return [each.message for each in sizing.warnings if each.code is code]
+
+
+def test_a_node_target_is_that_of_the_node_with_most() -> None:
+    sizing = _sized(gpus=16384, **ZERO_1)
+    write, read, layout = sizing.write, sizing.read, sizing.layout
+    assert read is not None
+    assert layout is not None
+    targets = {target.id: target for target in sizing.targets}
+    # 57.8 GB in 60 s, and 57.8 GB in 120 s; the mean node has 2.774 GB to write.
+    node_write = targets[TargetId.NODE_WRITE_BANDWIDTH]
+    assert node_write.value == write.largest_node_gb_per_second == pytest.approx(57.793732608 / 60)
+    assert write.per_node_gb_per_second == pytest.approx(2.7743884 / 60)
+    assert node_write.why.startswith("the node with most to write has 57.79 GB by the layout")
+    node_read = targets[TargetId.NODE_READ_BANDWIDTH]
+    assert node_read.value == read.largest_node_gb_per_second
+    assert node_read.value == pytest.approx(layout.largest_node_read_bytes / 120e9)
+    assert node_read.why.startswith("the node with most to read has 57.8 GB")
+
+
+def test_without_a_layout_a_node_target_is_that_of_every_node_that_writes() -> None:
+    sizing = sized(shards={"writers": 1024, "skew": 4})
+    targets = {target.id: target.value for target in sizing.targets}
+    assert sizing.write.largest_node_gb_per_second is None
+    assert targets[TargetId.NODE_WRITE_BANDWIDTH] == pytest.approx(94.5 / 1024)
+    assert targets[TargetId.NODE_READ_BANDWIDTH] == pytest.approx(47.25 / 2048)
+
+
+def test_the_node_with_most_keeps_the_headroom_of_all() -> None:
+    """A lag longer than the headroom allows leaves the bandwidth as it is, of all nodes and of one."""
+    save: Body = {"mode": "async", "blocking_seconds": 5, "headroom": 4.0, "durable_lag_seconds": 500}
+    sizing = _sized(gpus=16384, blocks={"save": save}, **ZERO_1)
+    checkpoint, write = sizing.checkpoint, sizing.write
+    assert write.required_gb_per_second > checkpoint.bytes / 500e9
+    assert write.largest_node_gb_per_second == pytest.approx(
+        write.required_gb_per_second * checkpoint.largest_node_bytes / checkpoint.bytes
+    )
+
+
+def test_a_stated_amplification_of_reads_holds_for_the_node_with_most() -> None:
+    restore = {"target_seconds": 120, "read_amplification": 1.0}
+    sizing = _sized(gpus=16384, blocks={"restore": restore}, **ZERO_1)
+    assert sizing.read is not None
+    assert sizing.read.largest_node_gb_per_second == pytest.approx(
+        sizing.checkpoint.largest_node_bytes / 120e9
+    )
+    assert _messages(sizing, WarningCode.REPLICAS_READ_BY_ALL) == []
+
+
+def test_that_every_rank_reads_its_replica_is_said() -> None:
+    (message,) = _messages(_sized(gpus=16384, **ZERO_1), WarningCode.REPLICAS_READ_BY_ALL)
+    assert message.startswith("All ranks together read 19.1 times what a save writes")
+    # Nobody asks about reads here, and there every rank reads its own.
+    for quiet in (
+        _sized(gpus=16384, blocks={"restore": None}, **ZERO_1),
+        _sized(gpus=16384, tensor=8, pipeline=16, zero_stage=3),
+    ):
+        assert _messages(quiet, WarningCode.REPLICAS_READ_BY_ALL) == []
+
+
+def test_that_the_first_replica_writes_is_said_where_nobody_stated_it() -> None:
+    (message,) = _messages(_sized(gpus=16384, **ZERO_1), WarningCode.REPLICAS_WRITTEN_BY_FEW)
+    spread = _sized(gpus=16384, **ZERO_1, replicas_written="spread")
+    assert spread.checkpoint.largest_shard_bytes == pytest.approx(0.3774e9, rel=1e-3)
+    assert "largest shard is 7.224 GB, and 0.3774 GB by replicas_written spread" in message
+    for stated in (spread, _sized(gpus=16384, **ZERO_1, replicas_written="once"), _sized(**OF_MLPERF)):
+        assert _messages(stated, WarningCode.REPLICAS_WRITTEN_BY_FEW) == []
+
+
+def test_a_moving_average_is_sharded_as_the_optimisers_state_is() -> None:
+    averaged: Body = {"preset": "llama-3-8b", "recipe": "adam_mixed_14", "ema_copy": True}
+    sizing = _sized(averaged, gpus=64, zero_stage=1)
+    # bf16 weights by the first rank, and of the other 16 bytes a 64th by each.
+    parameters = 8_030_261_248
+    assert sizing.checkpoint.bytes == 18 * parameters
+    assert sizing.checkpoint.largest_shard_bytes == parameters * (2 + 16 / 64)
+    assert sizing.checkpoint.skew == pytest.approx(2.25 / (18 / 64))
+    assert sizing.layout is not None
+    assert sizing.layout.read_amplification == pytest.approx((64 * 2 + 16) / 18)
 
 
 def test_replicas_written_many_times_are_bytes_to_write_and_to_keep() -> None:

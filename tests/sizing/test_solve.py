@@ -473,6 +473,10 @@ def test_what_is_called_out_of_reach_is_reached_by_no_value_and_by_each_way_out(
     for way in nearest.ways_out:
         spec = unknowns.put_in(ask(nearest.spec, way.unknown, solution.basis), way.value)
         assert unknowns.reached(size(spec), solution.basis).margin(question.goal) >= 0
+    for pair in nearest.pairs_out or ():
+        spec = unknowns.put_in(ask(nearest.spec, pair.first.unknown, solution.basis), pair.first.value)
+        spec = unknowns.put_in(ask(spec, pair.second.unknown, solution.basis), pair.second.value)
+        assert unknowns.reached(size(spec), solution.basis).margin(question.goal) >= 0
 
 
 @pytest.mark.parametrize("rule", ["exact", "young", "daly", "fixed"])
@@ -516,6 +520,7 @@ EXPLAINED: list[tuple[str, Body, Body, str]] = [
     ("interval_seconds", {"goodput_fraction": 0.84}, ARTICLE, "solved"),
     ("interval_seconds", {"goodput_fraction": 0.9}, article(storage=STORAGE), "nearest"),
     ("gpus", {"waste_usd_per_year": 40e6}, ARTICLE, "solved_count"),
+    ("read_gb_per_second", {"goodput_fraction": 0.97}, ARTICLE, "nearest"),
     ("gpus", {"goodput_fraction": 0.95}, ARTICLE, "nearest"),
     ("blocking_seconds", {"goodput_fraction": 0.8}, COLLIDING, "solved"),
 ]
@@ -561,3 +566,131 @@ def test_every_figure_of_a_solution_has_one_line_that_gives_it(
     assert solution.model_copy(update={"explanation": None, "sizing": None, "nearest": None}) == asked(
         unknown, goal, spec
     ).model_copy(update={"sizing": None, "nearest": None})
+
+
+# Two nodes that stage 8 of their 78 GiB; 130 s are allowed, 13 of them for the copy.
+STAGED: Body = article(
+    model={"parameters": 11_964_551_753},
+    cluster={"gpus": 16},
+    failures={"mtbf_hours": 24},
+    save={
+        "mode": "async",
+        "blocking_seconds": 130,
+        "copy_seconds": 13,
+        "staging_budget_bytes_per_node": 8_589_934_592,
+    },
+    interval={"rule": "fixed", "seconds": 1800},
+)
+
+
+def test_a_write_bandwidth_keeps_a_staged_save_to_its_own_target_whatever_the_goal_would_allow() -> None:
+    solution = asked("write_gb_per_second", {"goodput_fraction": 0.9}, STAGED)
+    assert solution.value == pytest.approx(1.28482, rel=1e-5)  # 2 * 70 GiB in 117 s
+    assert solution.at_limit
+    assert solution.notice is None
+    assert solution.sizing is not None
+    assert solution.sizing.blocking.seconds == pytest.approx(130, rel=1e-12)
+    assert solution.sizing.write.required_gb_per_second == pytest.approx(solution.value, rel=1e-12)
+    a_little_more = {"goodput_fraction": goodput(solution.sizing) + 1e-5}
+    more = asked("write_gb_per_second", a_little_more, STAGED)
+    assert more.value is not None
+    assert more.value > 1.285
+    assert not more.at_limit
+
+
+def test_a_staged_save_on_a_given_storage_may_meet_the_goal_with_a_stall_that_is_not_allowed() -> None:
+    solution = asked(
+        "write_gb_per_second", {"goodput_fraction": 0.9}, STAGED | {"storage": {"node_gb_per_second": 1.0}}
+    )
+    assert solution.basis == "delivered"
+    assert solution.notice is not None
+    assert "where 130 s are allowed: the goal is met all the same" in solution.notice
+
+
+def test_a_stall_no_longer_than_the_copy_makes_staged_saves_wait() -> None:
+    solution = asked("blocking_seconds", {"goodput_fraction": 0.9}, STAGED)
+    assert solution.value == pytest.approx(151.298, abs=1e-3)
+    assert solution.least_value == pytest.approx(13, rel=1e-6)
+    save = STAGED["save"]
+
+    def at(seconds: float) -> float:
+        return goodput(
+            size(ScenarioSpec.model_validate(STAGED | {"save": save | {"blocking_seconds": seconds}}))
+        )
+
+    assert at(13) < 0.9 < at(13.0001)
+
+
+def test_an_interval_at_which_the_stall_that_is_allowed_outlasts_the_copy_is_found() -> None:
+    save = {name: value for name, value in STAGED["save"].items() if name != "blocking_seconds"}
+    spec = STAGED | {"save": save | {"overhead_fraction": 0.02}}
+    solution = asked("interval_seconds", {"goodput_fraction": 0.9695}, spec)
+    assert solution.feasible
+    assert solution.least_value == pytest.approx(13 / 0.02, rel=1e-6)
+
+
+def test_what_no_quantity_alone_reaches_is_reached_by_a_pair_and_the_pair_is_named() -> None:
+    solution = asked("read_gb_per_second", {"goodput_fraction": 0.97})
+    assert solution.nearest is not None
+    assert solution.nearest.goodput_fraction == pytest.approx(0.8390, abs=5e-5)
+    assert solution.nearest.ways_out == []
+    assert solution.nearest.pairs_out is not None
+    first = solution.nearest.pairs_out[0]
+    assert (first.first.unknown, first.second.unknown) == ("restart_seconds", "blocking_seconds")
+    assert first.first.value == pytest.approx(4.8, rel=1e-6)  # a hundredth of the 480 s that are left
+    # C = T - g M (e^(T/M) - 1) e^(R/M)
+    by_hand = 600 - 0.97 * M * (math.exp(600 / M) - 1) * math.exp(4.8 / M)
+    assert first.second.value == pytest.approx(by_hand, rel=1e-5)
+    assert solution.reason is not None
+    assert "restart_seconds of 4.8000001 together with blocking_seconds of at most 1.776" in solution.reason
+    for pair in solution.nearest.pairs_out:
+        spec = solution.nearest.spec
+        for way in (pair.first, pair.second):
+            spec = unknowns.put_in(ask(spec, way.unknown, solution.basis), way.value)
+        assert goodput(size(spec)) >= 0.97
+
+
+def test_what_only_a_smaller_cluster_or_all_times_together_reach_says_both() -> None:
+    solution = asked("read_gb_per_second", {"goodput_fraction": 0.99})
+    assert solution.reason is not None
+    assert "blocking_seconds of 0.6 together with gpus of at most 2116 would; " in solution.reason
+    assert "restart_seconds of 0.48, blocking_seconds of 0.06 and interval_seconds of" in solution.reason
+    assert solution.reason.endswith("together would too.")
+
+
+def test_a_goal_that_nothing_reaches_says_how_far_everything_goes() -> None:
+    solution = asked("read_gb_per_second", {"goodput_fraction": 1})
+    assert solution.reason is not None
+    assert "nor would any two: even with restart_seconds of" in solution.reason
+    assert "where 1 is wanted." in solution.reason
+
+
+PER_NODE: Body = {"write_gb_per_second": 100, "read_gb_per_second": 50, "node_gb_per_second": 1}
+
+
+def test_an_answer_that_does_not_hold_on_the_given_storage_says_so() -> None:
+    spec = article(restart=PARTS | {"initialise_seconds": 140}, storage=PER_NODE)
+    solution = asked("blocking_seconds", {"goodput_fraction": 0.85}, spec)
+    assert (solution.feasible, solution.basis) == (True, "specified")
+    assert solution.sizing is not None
+    assert solution.sizing.delivered is not None
+    assert solution.sizing.delivered.goodput is not None
+    held = solution.sizing.delivered.goodput.exact.goodput_fraction
+    assert (held < 0.85) == (solution.notice is not None)
+    higher = asked("blocking_seconds", {"goodput_fraction": 0.9}, spec)
+    assert higher.feasible
+    assert higher.notice is not None
+    assert higher.notice.startswith("On the given storage system the goodput is 0.")
+    assert "where 0.9 is wanted" in higher.notice
+    missed = asked("blocking_seconds", {"goodput_fraction": 0.97}, spec)
+    assert missed.nearest is not None
+    gpus = next(way for way in missed.nearest.ways_out if way.unknown is SolutionUnknown.GPUS)
+    assert gpus.notice is not None
+    assert "(but not on the given storage system)" in (missed.reason or "")
+
+
+def test_copies_that_do_not_fit_the_given_storage_are_noticed() -> None:
+    spec = article(storage=STORAGE | {"usable_tb": 20.0})
+    solution = asked("restart_seconds", {"goodput_fraction": 0.7}, spec)
+    assert solution.notice is not None
+    assert "20 TB are usable" in solution.notice

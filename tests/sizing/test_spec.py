@@ -14,7 +14,7 @@ from service.sizing.spec import ClusterSpec, IntervalRule, SaveMode, ScenarioSpe
 from tests.sizing.scenarios import DEEPSEEK_V3, TINY_LLAMA, Body, article, bodies
 
 PARTS = {"detect_seconds": 30, "reschedule_seconds": 60, "initialise_seconds": 100, "warm_up_seconds": 20}
-SPARES = {**PARTS, "load_seconds": 5, "reschedule_without_spares_seconds": 9}
+SPARES = {**PARTS, "reschedule_seconds": 0, "load_seconds": 5, "reschedule_without_spares_seconds": 9}
 GPU = {"component": "gpu", "per_node": 8, "mtbf_hours": 50_000}
 OBSERVED = {"observed_failures": 419, "observed_hours": 1296, "observed_gpus": 16384}
 
@@ -259,18 +259,28 @@ CONTRADICTIONS = [
         [("#/restart/reschedule_without_spares_seconds", "missing")],
     ),
     (
-        {"restart": {**PARTS, "reschedule_without_spares_seconds": 9}},
+        {"restart": {**PARTS, "reschedule_without_spares_seconds": 90}},
         [("#/restart/spares_exhausted_fraction", "missing")],
     ),
     (
-        {"restart": {**PARTS, "reschedule_without_spares_seconds": 9, "node_loss_fraction": 0.8}},
+        {
+            "restart": {
+                **PARTS,
+                "reschedule_without_spares_seconds": 59,
+                "spares_exhausted_fraction": 0.1,
+            }
+        },
+        [("#/restart/reschedule_without_spares_seconds", "contradiction")],
+    ),
+    (
+        {"restart": {**PARTS, "reschedule_without_spares_seconds": 90, "node_loss_fraction": 0.8}},
         [("#/restart/spare_nodes", "missing"), ("#/restart/repair_hours", "missing")],
     ),
     (
         {
             "restart": {
                 **PARTS,
-                "reschedule_without_spares_seconds": 9,
+                "reschedule_without_spares_seconds": 90,
                 "spares_exhausted_fraction": 0.1,
                 "spare_nodes": 4,
             }
@@ -452,7 +462,12 @@ def _body(block: str, field: str, value: object) -> Body:
         ("model", "parameters"): {},
         ("model", ""): {"parameters": 1},
         ("restart", "seconds"): {},
-        ("restart", "reschedule_without"): {**PARTS, "load_seconds": 5, "spares_exhausted_fraction": 0.1},
+        ("restart", "reschedule_without"): {
+            **PARTS,
+            "reschedule_seconds": 0,
+            "load_seconds": 5,
+            "spares_exhausted_fraction": 0.1,
+        },
         ("restart", "spares_ex"): SPARES,
         ("restart", "spare_nodes"): {**SPARES, "spare_nodes": 2, "repair_hours": 48},
         ("restart", "repair"): {**SPARES, "spare_nodes": 2},

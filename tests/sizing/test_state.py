@@ -93,7 +93,7 @@ def test_a_moving_average_adds_fp32_weights_to_what_is_trained() -> None:
     state = _model(preset="llama-3-8b", recipe="adam_mixed_14", ema_copy=True)
     assert state.bytes_per_parameter == 18
     assert state.items is not None
-    assert (state.items[-1].name, state.items[-1].kind) == ("ema_weights_fp32", StateKind.WEIGHTS)
+    assert (state.items[-1].name, state.items[-1].kind) == ("ema_weights_fp32", StateKind.OPTIMIZER)
     adapter = _model(preset="llama-3-8b", recipe="lora_adam", lora_rank=16, ema_copy=True)
     assert adapter.state_bytes == 16 * 41_943_040
     assert _model(preset="llama-3-8b", recipe="adam_mixed_14", ema_copy=False).bytes_per_parameter == 14

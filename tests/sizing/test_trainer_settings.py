@@ -37,6 +37,7 @@ def test_the_interval_is_told_in_steps_and_what_they_come_to() -> None:
         Framework.TORCHTITAN,
         Framework.MEGATRON_LM,
         Framework.NEMO,
+        Framework.MEGATRON_BRIDGE,
     }
 
 
@@ -75,6 +76,21 @@ def test_nemo_counts_steps_and_no_time_beside_them() -> None:
     }
 
 
+def test_megatron_bridge_is_told_the_same_in_its_own_names() -> None:
+    text = _setting(_trainer(save=ASYNC), Framework.MEGATRON_BRIDGE, SettingsForm.PYTHON).text
+    assigned = {
+        ast.unparse(line.targets[0]): ast.literal_eval(line.value)
+        for line in ast.parse(text).body
+        if isinstance(line, ast.Assign)
+    }
+    assert assigned == {
+        "config.checkpoint.save_interval": 82,
+        "config.checkpoint.ckpt_format": "torch_dist",
+        "config.checkpoint.async_save": True,
+        "config.checkpoint.use_persistent_ckpt_worker": True,
+    }
+
+
 def test_threads_that_fill_the_nic_are_set_where_a_trainer_takes_them() -> None:
     found = _trainer(save=ASYNC, storage={"node_gb_per_second": 50, "thread_gb_per_second": 1.7})
     assert (found.writing_ranks_per_node, found.threads_per_rank, found.threads_per_node) == (8, 4, 32)
@@ -82,6 +98,8 @@ def test_threads_that_fill_the_nic_are_set_where_a_trainer_takes_them() -> None:
     assert megatron.endswith("--dist-ckpt-workers 4")
     nemo = _setting(found, Framework.NEMO, SettingsForm.PYTHON).text
     assert nemo.endswith("recipe.trainer.strategy.ckpt_torch_dist_multiproc = 4")
+    bridge = _setting(found, Framework.MEGATRON_BRIDGE, SettingsForm.PYTHON).text
+    assert bridge.endswith("config.checkpoint.storage_writers_per_rank = 4")
     dcp = _setting(found, Framework.TORCH_DCP, SettingsForm.PYTHON).text
     assert ast.unparse(ast.parse(dcp)).endswith("FileSystemWriter(path, thread_count=4)")
 

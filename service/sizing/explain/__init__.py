@@ -83,6 +83,17 @@ def explain(sized: Job, sizing: Sizing) -> list[Explanation]:
             {"total_gb_per_second": sizing.read.required_gb_per_second, "holders": nodes},
             LAST_NODE_FULL,
         )
+        if sizing.read.largest_node_gb_per_second is not None:
+            lines.add(
+                "#/read/largest_node_gb_per_second",
+                "largest_node_bandwidth",
+                {
+                    "total_gb_per_second": sizing.read.required_gb_per_second,
+                    "total_bytes": job.saved.full_bytes * job.read_amplification,
+                    "largest_node_bytes": job.node_read_bytes,
+                },
+                "The node with most is the one of the layout, whatever part of a checkpoint is read.",
+            )
     files = {"files": sizing.checkpoint.files}
     lines.add("#/metadata/creates_per_save", "same", files)
     lines.add("#/metadata/creates_per_second", "create_rate", {**files, "window_seconds": window})

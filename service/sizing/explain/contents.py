@@ -299,7 +299,7 @@ def explain_trainer(lines: Lines, job: Facts) -> None:
             "#/trainer/threads_per_rank",
             "writer_threads",
             {
-                "node_gb_per_second": rate if rate is not None else sizing.write.per_node_gb_per_second,
+                "node_gb_per_second": rate if rate is not None else sizing.write.node_gb_per_second,
                 "thread_gb_per_second": storage.thread_gb_per_second,
                 **ranks,
             },

@@ -3,6 +3,7 @@
 from service.sizing import goodput, presets
 from service.sizing.explain.lines import EXPONENTIAL, RATE_SCALES, RATES_ADD_UP, Facts, Lines
 from service.sizing.explain.saving import (
+    drain_limit,
     explain_staged_interval,
     explain_stall_in_force,
     explain_transfer,
@@ -155,15 +156,13 @@ def _explain_end(lines: Lines, job: Facts, at: str, found: AtMtbf) -> None:
     rule, overhead = spec.interval.rule, spec.save.overhead_fraction
     mtbf = {"mtbf_seconds": found.mtbf_seconds}
     blocking_seconds = sizing.blocking.seconds
+    lag_seconds = durable_lag_of(spec, found.interval_seconds) if job.is_async else 0.0
+    limit = drain_limit(job, found.mtbf_seconds)
+    if limit is not None:
+        lag_seconds = limit.seconds
     if found.blocking_seconds is not None:
         blocking_seconds, overhead = found.blocking_seconds, None
-        explain_stall_in_force(
-            lines,
-            job,
-            f"{at}/blocking_seconds",
-            found.interval_seconds,
-            durable_lag_of(spec, found.interval_seconds),
-        )
+        explain_stall_in_force(lines, job, f"{at}/blocking_seconds", found.interval_seconds, lag_seconds)
     if found.restart_seconds is not None:
         _explain_restart_at(lines, job, at, found)
     if spec.save.staging_budget_bytes_per_node is not None:
@@ -188,7 +187,6 @@ def _explain_end(lines: Lines, job: Facts, at: str, found: AtMtbf) -> None:
         "restart_seconds": sizing.restart.seconds if found.restart_seconds is None else found.restart_seconds,
         **mtbf,
     }
-    lag_seconds = durable_lag_of(spec, found.interval_seconds) if job.is_async else 0.0
     if found.blocking_seconds is not None:
         lag_seconds = staged_lag(job, found.interval_seconds, lag_seconds)
     period = found.interval_seconds

@@ -4,7 +4,7 @@ from service.sizing import presets, staging
 from service.sizing.explain.lines import CREATES_OVERLAP, EXPONENTIAL, LAST_NODE_FULL, Facts, Lines
 from service.sizing.sizing import Blocking, Interval
 from service.sizing.spec import DEFAULT_HEADROOM, IntervalRule
-from service.sizing.staged import staged
+from service.sizing.staged import Choice, Staged, staged
 from service.units import GB
 
 
@@ -101,12 +101,7 @@ def explain_staged_interval(
     lines: Lines, job: Facts, pointer: str, mtbf_seconds: float, drain_seconds: float | None = None
 ) -> None:
     """Explain the interval of saves that go through staging memory."""
-    found = staged(
-        job.spec,
-        node_share_bytes=job.staged_share_bytes,
-        mtbf_seconds=mtbf_seconds,
-        drain_seconds=drain_seconds,
-    )
+    found = _staged(job, mtbf_seconds, drain_seconds)
     if found is not None:
         lines.add(
             pointer,
@@ -117,6 +112,23 @@ def explain_staged_interval(
             if found.interval.formula != "given"
             else None,
         )
+
+
+def _staged(job: Facts, mtbf_seconds: float, drain_seconds: float | None = None) -> Staged | None:
+    return staged(
+        job.spec,
+        node_share_bytes=job.staged_share_bytes,
+        mtbf_seconds=mtbf_seconds,
+        drain_seconds=drain_seconds,
+    )
+
+
+def drain_limit(job: Facts, mtbf_seconds: float) -> Choice | None:
+    """Return the drain that the stall through a staging budget asks for; None where something else does."""
+    if job.spec.save.staging_budget_bytes_per_node is None:
+        return None
+    found = _staged(job, mtbf_seconds)
+    return found.limit if found is not None else None
 
 
 def _through_staging(job: Facts, allowed_seconds: float, drain_seconds: float) -> dict[str, float]:
@@ -218,17 +230,18 @@ def explain_write(lines: Lines, job: Facts) -> None:
     if job.is_async:
         drained = window - (block.durable_lag_seconds or 0.0)
         lag = spec.save.durable_lag_seconds
+        limit = drain_limit(job, job.mtbf_seconds)
         headroom = (
             f"Headroom of {DEFAULT_HEADROOM:g}, between the articles' 2 and 3."
             if spec.save.headroom is None
             else None
         )
-        lines.add(
-            "#/write/required_gb_per_second",
-            "persist_bandwidth" if lag is None else "persist_bandwidth_for_lag",
-            {**periodic, "headroom": job.headroom, "durable_lag_seconds": lag},
-            headroom,
-        )
+        asked_for = {**periodic, "headroom": job.headroom, "durable_lag_seconds": lag}
+        formula = "persist_bandwidth" if lag is None else "persist_bandwidth_for_lag"
+        if limit is not None:
+            formula = "persist_bandwidth_for_stall"
+            asked_for |= {"drain_limit_seconds": limit.seconds, "durable_lag_seconds": None}
+        lines.add("#/write/required_gb_per_second", formula, asked_for, headroom)
         lines.add("#/write/minimum_gb_per_second", "minimum_persist_bandwidth", periodic)
         lines.add(
             "#/write/strict_minimum_gb_per_second",
@@ -246,7 +259,14 @@ def explain_write(lines: Lines, job: Facts) -> None:
         if block.drain_seconds is not None:
             explain_staged_lag(lines, job, pointer, sizing.blocking, block.drain_seconds)
             pointer = "#/write/drain_seconds"
-        if lag is not None:
+        if limit is not None:
+            lines.add(
+                pointer,
+                limit.formula,
+                limit.inputs,
+                "The longest drain after which a save has stopped training for no longer than is allowed.",
+            )
+        elif lag is not None:
             lines.add(pointer, "given", {"save.durable_lag_seconds": lag})
         else:
             lines.add(
@@ -285,8 +305,12 @@ def explain_write(lines: Lines, job: Facts) -> None:
     if block.largest_node_gb_per_second is not None:
         lines.add(
             "#/write/largest_node_gb_per_second",
-            "shard_bandwidth",
-            {"largest_shard_bytes": job.node_share_bytes, "window_seconds": window},
+            "largest_node_bandwidth",
+            {
+                **required,
+                "total_bytes": total["checkpoint_bytes"],
+                "largest_node_bytes": job.node_share_bytes,
+            },
         )
 
 

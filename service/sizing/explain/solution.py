@@ -6,6 +6,7 @@ from service.sizing.sizing import Explanation
 from service.sizing.solution import SolutionBasis
 from service.sizing.spec import SolutionGoal, SolutionUnknown
 from service.sizing.unknowns import Asked, figures
+from service.sizing.ways_out import Pair
 
 
 def explain_found(
@@ -26,6 +27,7 @@ def explain_missed(
     goal_goodput_fraction: float | None,
     trial: Trial,
     ways: list[tuple[SolutionUnknown, Found]],
+    pairs: list[Pair],
 ) -> list[Explanation]:
     """Return the same where nothing reaches the goal."""
     lines = Lines()
@@ -44,6 +46,19 @@ def explain_missed(
         _explain_value(lines, f"{at}/value", other, goal, found)
         if found.least is not None:
             _explain_value(lines, f"{at}/least_value", other, goal, Found(found.least))
+    for index, pair in enumerate(pairs):
+        at = f"#/nearest/pairs_out/{index}"
+        lines.add(
+            f"{at}/first/value",
+            "given",
+            {pair.first: pair.value},
+            f"{pair.factor:g} of what the scenario has; of a bandwidth, so many times as much."
+            if pair.factor
+            else "Where it helps most.",
+        )
+        _explain_value(lines, f"{at}/second/value", pair.second, goal, pair.found)
+        if pair.found.least is not None:
+            _explain_value(lines, f"{at}/second/least_value", pair.second, goal, Found(pair.found.least))
     return lines
 
 

@@ -1,7 +1,7 @@
 """Which figure each target is."""
 
 from service.sizing.explain.lines import Facts, Lines
-from service.sizing.sizing import TargetId
+from service.sizing.sizing import Read, TargetId, Write
 
 
 def explain_targets(lines: Lines, job: Facts) -> None:
@@ -19,14 +19,14 @@ def explain_targets(lines: Lines, job: Facts) -> None:
     read, read_per_node = (
         (
             ("read.required_gb_per_second", sizing.read.required_gb_per_second),
-            ("read.per_node_gb_per_second", sizing.read.per_node_gb_per_second),
+            _of_a_node("read", sizing.read),
         )
         if sizing.read is not None
         else (target, target)
     )
     figures = {
         TargetId.WRITE_BANDWIDTH: required,
-        TargetId.NODE_WRITE_BANDWIDTH: ("write.per_node_gb_per_second", sizing.write.per_node_gb_per_second),
+        TargetId.NODE_WRITE_BANDWIDTH: _of_a_node("write", sizing.write),
         TargetId.WRITE_BANDWIDTH_UNDER_READ_LOAD: required,
         TargetId.SLOWEST_WRITER_SECONDS: window,
         TargetId.BLOCKING_SECONDS: ("blocking.seconds", sizing.blocking.allowed_seconds),
@@ -47,3 +47,8 @@ def explain_targets(lines: Lines, job: Facts) -> None:
                 {"tolerance_fraction": listed.tolerance_fraction},
                 source="How far a measured checkpoint may be from the assumed one before every figure moves",
             )
+
+
+def _of_a_node(block: str, needed: Write | Read) -> tuple[str, float]:
+    which = "per_node" if needed.largest_node_gb_per_second is None else "largest_node"
+    return f"{block}.{which}_gb_per_second", needed.node_gb_per_second

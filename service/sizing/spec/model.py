@@ -55,7 +55,8 @@ class ModelSpec(Incoming):
     recipe: PresetName | Absent = None
     """What a checkpoint holds, as one of `GET /v1/presets/recipes`, in place of `bytes_per_parameter`."""
     ema_copy: Flag | Absent = None
-    """Whether an fp32 moving average of the weights is saved beside the recipe's state."""
+    """Whether an fp32 moving average of the weights is saved beside the recipe's state. A layout shards it as it does
+    the optimiser's, whose master weights it follows."""
     adapter_parameters: Annotated[int, Field(strict=True, ge=1, le=MOST_PARAMETERS), WHOLE] | Absent = None
     """Parameters of the adapter, for a recipe that saves it alone."""
     lora_rank: Annotated[int, Field(strict=True, ge=1, le=1_000_000), WHOLE] | Absent = None

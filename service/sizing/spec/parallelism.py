@@ -38,8 +38,9 @@ class ParallelismSpec(Incoming):
     """Data-parallel ranks over which ZeRO shards, the whole being repeated over the other groups (HSDP, or several
     distributed-optimizer instances of Megatron); without it all of `data`."""
     replicas_written: ReplicasWritten = ReplicasWritten.ONCE
-    """Who writes what several data-parallel ranks hold alike: `once` the first of them, `spread` each an equal part
-    (Megatron's fully parallel save, and what DCP's deduplication strives for), `all` each all of it."""
+    """Who writes what several data-parallel ranks hold alike: `once` the first of them, the plain rule that published
+    figures follow, and DeepSpeed with the weights of a data-parallel group; `spread` each an equal part, as Megatron's
+    fully parallel save does (its default now) and DCP's deduplication strives for; `all` each all of it."""
     rule: LayoutRule = LayoutRule.FRAMEWORK
     """`framework`: ZeRO shards the state of a rank's own parameters within its data-parallel group, as Megatron,
     DeepSpeed and FSDP do. `mlperf_storage`: optimiser bytes even over all ranks, and the weights once by stage, as

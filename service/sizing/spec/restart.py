@@ -94,6 +94,14 @@ class RestartSpec(Incoming):
                     f"{given[0]} says how often no spare is left: say how long the nodes then take.",
                 )
             return
+        with_spares = self.reschedule_seconds
+        if with_spares is not None and self.reschedule_without_spares_seconds < with_spares:
+            yield Fault(
+                "/reschedule_without_spares_seconds",
+                "contradiction",
+                "Without a spare the nodes are there no sooner than with one: give at least the "
+                f"{with_spares:g} s of reschedule_seconds.",
+            )
         if not given:
             yield Fault(
                 "/spares_exhausted_fraction",
