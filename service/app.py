@@ -47,7 +47,9 @@ def create_app(settings: Settings, *, tracing: "Tracing | None" = None) -> FastA
         settings: What the environment, or a test, wants.
         tracing: Where spans go; None for nowhere.
     """
-    database = Database(settings.database_url, pool_size=settings.pool_size)
+    database = Database(
+        settings.database_url, pool_size=settings.pool_size, lock_seconds=settings.lock_seconds
+    )
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:

@@ -82,6 +82,8 @@ class Settings(BaseSettings):
     until `stallbudget migrate` has."""
     pool_size: int = Field(default=10, ge=1, le=100)
     """Database connections of one process, and threads that handle its requests."""
+    lock_seconds: float = Field(default=10, gt=0, le=600, allow_inf_nan=False)
+    """How long a change waits for another's lock, and a request for a database connection; then it gets a 503. [s]"""
     reading_per_minute: int = Field(default=6000, ge=0, le=10**9)
     """How many requests that only read a key, or an address without one, may send a minute; 0 for no limit."""
     computing_per_minute: int = Field(default=6000, ge=0, le=10**9)

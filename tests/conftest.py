@@ -97,7 +97,7 @@ def postgres_tools() -> Path:
 @pytest.fixture(scope="session")
 def migrated_postgres(postgres_server: str) -> Iterator[str]:
     """Give the URL of a Postgres database with our tables. Tests share it, one after the other."""
-    with _new_postgres(postgres_server) as url:
+    with new_postgres(postgres_server) as url:
         _migrate(url)
         yield url
 
@@ -134,7 +134,7 @@ def empty_database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterat
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'empty.db'}"
         return
-    with _new_postgres(request.getfixturevalue("postgres_server")) as url:
+    with new_postgres(request.getfixturevalue("postgres_server")) as url:
         yield url
 
 
@@ -160,7 +160,8 @@ def emptied(url: str) -> str:
 
 
 @contextmanager
-def _new_postgres(server: str) -> Iterator[str]:
+def new_postgres(server: str) -> Iterator[str]:
+    """Give the URL of a database in which nothing was made yet, and drop it."""
     name = f"stallbudget_test_{uuid4().hex}"
     _administer(server, f"CREATE DATABASE {name}")
     try:

@@ -8,14 +8,42 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 READY_WITHIN_SECONDS = 60.0
 _SERVES = re.compile(r"running on http://127\.0\.0\.1:(\d+)")
 
 
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """A server that answers.
+
+    Attributes:
+        port: Where, on 127.0.0.1.
+        process: The server itself.
+    """
+
+    port: int
+    process: subprocess.Popen[str]
+
+    def kill(self) -> None:
+        """End it as a crash does, and return when it is gone."""
+        self.process.kill()
+        self.process.wait(timeout=READY_WITHIN_SECONDS)
+
+
 @contextmanager
 def running_server(database_url: str, said: list[str] | None = None, /, **settings: object) -> Iterator[int]:
-    """Give the port of a server that answers, and end it. It makes its tables itself.
+    """Give the port of a server that answers, and end it; as `running_instance`."""
+    with running_instance(database_url, said, **settings) as instance:
+        yield instance.port
+
+
+@contextmanager
+def running_instance(
+    database_url: str, said: list[str] | None = None, /, **settings: object
+) -> Iterator[Instance]:
+    """Give a server that answers, and end it unless it has ended. It makes its tables itself.
 
     Args:
         database_url: Where it keeps everything.
@@ -50,7 +78,7 @@ def running_server(database_url: str, said: list[str] | None = None, /, **settin
         try:
             port = ports.get(timeout=READY_WITHIN_SECONDS)
             assert port is not None, "".join(lines)
-            yield port
+            yield Instance(port, server)
         finally:
             server.terminate()
             server.wait(timeout=READY_WITHIN_SECONDS)

@@ -84,6 +84,8 @@ def finished(app: FastAPI) -> Json:
     }
     for operation in _operations(document):
         _finish_operation(operation)
+    _link(document)
+    for operation in _operations(document):
         scope = needed.get(operation["operationId"])
         if scope is not None:
             operation["security"] = [{SCHEME: [str(scope)]}]
@@ -198,6 +200,34 @@ def _finish_operation(operation: Json) -> None:
             for name, is_sent in sent.items()
             if is_sent
         }
+
+
+MAKES = {
+    "create_scenario": {"scenario_id": "id", "revision": "revision"},
+    "replace_scenario": {"scenario_id": "id", "revision": "revision"},
+    "create_benchmark_run": {"run_id": "id"},
+    "create_api_key": {"key_id": "id"},
+}
+"""What operations answer that others take: the parameter of their paths, and the field of the answer."""
+
+
+def _link(document: Json) -> None:
+    """Say of each operation that makes something which others take it, and from where in the answer."""
+    operations = {operation["operationId"]: operation for operation in _operations(document)}
+    for name in MAKES.keys() & operations.keys():
+        fields = MAKES[name]
+        links = {}
+        for taker, operation in operations.items():
+            parameters = operation.get("parameters", ())
+            in_path = [parameter["name"] for parameter in parameters if parameter["in"] == "path"]
+            if in_path and set(in_path) <= fields.keys():
+                taken = {f"path.{parameter}": f"$response.body#/{fields[parameter]}" for parameter in in_path}
+                if any(parameter["name"] == "If-Match" for parameter in parameters):
+                    taken["header.If-Match"] = "$response.header.ETag"
+                links[taker] = {"operationId": taker, "parameters": taken}
+        for status, response in operations[name]["responses"].items():
+            if status in ("200", "201"):
+                response["links"] = dict(links)
 
 
 def _schemas(document: Json) -> Iterator[Json]:

@@ -12,6 +12,8 @@ IfMatch = Annotated[
     Header(
         alias="If-Match",
         description="The ETag of what was read, or `*`. Required: without it 428, when stale 412.",
+        # Said, not checked: an empty one is a missing one.
+        json_schema_extra={"minLength": 1},
     ),
 ]
 IfNoneMatch = Annotated[

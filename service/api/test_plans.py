@@ -1,9 +1,12 @@
 """`GET /v1/scenarios/{scenario_id}/test-plan`: the tests that settle a scenario, as JSON, a page, or a script."""
 
 import re
+from ipaddress import IPv6Address
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import AfterValidator
 
 from service.api.access import needs
 from service.api.benchmark_runs import StorageLabel
@@ -49,8 +52,30 @@ Directory = Annotated[
         "between two paths. Without it the shell's variable STALLBUDGET_DIRECTORY says where.",
     ),
 ]
+
+
+def _is_address(url: str) -> bool:
+    """Return whether something can be posted there: not on port 70000, nor at [1.2.3.4]."""
+    if len(url) > _ADDRESS_BYTES or not re.fullmatch(_ADDRESS, url):
+        return False
+    try:
+        place = urlsplit(url)
+        if place.netloc.startswith("["):
+            IPv6Address(place.hostname or "")
+        return place.port != 0
+    except ValueError:
+        return False
+
+
+def _leads_somewhere(url: str | None) -> str | None:
+    if url is not None and not _is_address(url):
+        raise ValueError("give an address such as https://host.example:8000 or http://[::1]:8000")
+    return url
+
+
 Url = Annotated[
     str | None,
+    AfterValidator(_leads_somewhere),
     Query(
         max_length=_ADDRESS_BYTES,
         pattern=_ADDRESS,
@@ -140,7 +165,7 @@ def _preferred(accept: str | None) -> str:
 def _own_address(request: Request) -> str:
     """Return the address that the request went to, as its Host header says; refuse one that is none."""
     address = str(request.base_url)
-    if len(address) > _ADDRESS_BYTES or not re.fullmatch(_ADDRESS, address):
+    if not _is_address(address):
         fault = Fault(
             "url", "missing", "The Host header holds no address that results could be posted to; give url."
         )

@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 from sqlalchemy import Connection, Engine, Table, create_engine, event, exc, text
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine import URL, ExceptionContext, make_url
 from sqlalchemy.pool import QueuePool
 
 from service.errors import DatabaseUnavailable
@@ -29,6 +29,8 @@ LOCK_SECONDS = 10
 """How long a statement waits for another's lock, and a transaction for a connection of the pool."""
 STATEMENT_SECONDS = 60
 """How long Postgres works on one statement; also how long it leaves an idle transaction open."""
+SILENT_SECONDS = 20
+"""After how long a Postgres that sends not even acknowledgements is given up: its machine may be gone."""
 TURNS = 3
 """How many times as long a writer of SQLite waits for those before it in this process."""
 MIGRATION_SECONDS = 600
@@ -36,10 +38,19 @@ MIGRATION_SECONDS = 600
 MIGRATION_LOCK = 0x57A11B0D6E7
 """The number of the advisory lock of whoever migrates on Postgres; any that nobody else takes."""
 
+_COMMITS_REACH_THE_DISK = (
+    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
+)
+"""`local`, `remote_write` and `remote_apply` wait for the server's own disk as well, and stay as they are."""
 _NOT_OURS = "The tables in the database are not those of this version: run `stallbudget migrate`."
+_READ_ONLY = (psycopg.errors.ReadOnlySqlTransaction, psycopg.errors.FeatureNotSupported)
+"""A standby refuses the beginning of a transaction that may write as a feature that it has not."""
+_TIMED_OUT = (psycopg.errors.IdleInTransactionSessionTimeout, psycopg.errors.TransactionTimeout)
+"""They end the connection, and are no OperationalError as others that do."""
 _SQLITE_SENTENCES = {
     sqlite3.SQLITE_BUSY: "The SQLite database is locked by another process.",
     sqlite3.SQLITE_LOCKED: "The SQLite database is locked by another process.",
+    sqlite3.SQLITE_PROTOCOL: "The SQLite database is locked by another process.",
     sqlite3.SQLITE_CANTOPEN: "The SQLite database cannot be opened: its path is no file we may write to.",
     sqlite3.SQLITE_READONLY: "The SQLite database may not be written to.",
     sqlite3.SQLITE_PERM: "The SQLite database may not be written to.",
@@ -309,13 +320,18 @@ def _postgres_engine(url: URL, pool_size: int, lock_seconds: float) -> Engine:
     settings = {
         "application_name": "stallbudget",
         "connect_timeout": str(OPEN_SECONDS),
+        # Left to itself the kernel takes a quarter of an hour to give up what was sent, and two hours to ask at all.
+        "tcp_user_timeout": str(SILENT_SECONDS * 1000),
+        "keepalives_idle": str(SILENT_SECONDS // 2),
+        "keepalives_interval": str(SILENT_SECONDS // 4),
+        "keepalives_count": "2",
         "options": (
             f"-c timezone=UTC -c lock_timeout={int(lock_seconds * 1000)} "
             f"-c statement_timeout={STATEMENT_SECONDS}s "
             f"-c idle_in_transaction_session_timeout={STATEMENT_SECONDS}s"
         ),
     }
-    return create_engine(
+    engine = create_engine(
         url,
         pool_size=pool_size,
         max_overflow=0,
@@ -326,6 +342,21 @@ def _postgres_engine(url: URL, pool_size: int, lock_seconds: float) -> Engine:
         # What the URL says goes first.
         connect_args={name: value for name, value in settings.items() if name not in url.query},
     )
+
+    @event.listens_for(engine, "connect")
+    def _prepare(connection: psycopg.Connection[Any], _record: object) -> None:
+        # What was answered with 201 is still there after a crash, whatever else the server's databases can do without.
+        connection.autocommit = True
+        connection.execute(_COMMITS_REACH_THE_DISK)
+        connection.autocommit = False
+
+    @event.listens_for(engine, "handle_error")
+    def _leave_a_standby(context: ExceptionContext) -> None:
+        # A server that may only be read answers every ping. Another one may have taken its place.
+        if isinstance(context.original_exception, _READ_ONLY):
+            context.is_disconnect = True
+
+    return engine
 
 
 def _explain_sqlite(error: exc.DBAPIError) -> str | None:
@@ -351,8 +382,11 @@ def _explain_postgres(error: exc.DBAPIError) -> str | None:
         return "Another transaction holds what this one needs."
     if isinstance(cause, psycopg.errors.QueryCanceled):
         return "The database took too long."
+    if isinstance(cause, _READ_ONLY):
+        return "The Postgres database may not be written to: it is a standby, or set so."
     # A row too large for an index, and its like: the server is well.
     too_large = isinstance(cause, psycopg.OperationalError) and (cause.sqlstate or "").startswith("54")
-    if error.connection_invalidated or (isinstance(cause, psycopg.OperationalError) and not too_large):
+    gone = (psycopg.OperationalError, *_TIMED_OUT)
+    if error.connection_invalidated or (isinstance(cause, gone) and not too_large):
         return "The Postgres database does not answer, or refuses the connection."
     return None

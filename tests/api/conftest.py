@@ -1,6 +1,7 @@
 """The service in process: on both databases where something is stored, on none where nothing is."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,10 @@ from starlette.testclient import TestClient
 
 from service.app import create_app
 from service.settings import Settings
+from service.store import migrate
+from service.store.database import Database
 from tests.api.asking import LOCAL
+from tests.conftest import BOTH, new_postgres
 
 
 @pytest.fixture
@@ -44,3 +48,18 @@ def stored_on_sqlite(migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFac
         create_app(Settings(database_url=f"sqlite:///{file}")), raise_server_exceptions=False, base_url=LOCAL
     ) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session", params=BOTH)
+def stored_on_both(request: pytest.FixtureRequest) -> Iterator[TestClient]:
+    """Give a client of a service that tests share, on SQLite and on Postgres, which refuse different texts."""
+    if request.param == "sqlite":
+        yield request.getfixturevalue("stored_on_sqlite")
+        return
+    with new_postgres(request.getfixturevalue("postgres_server")) as url:
+        with closing(Database(url)) as database:
+            migrate.upgrade(database)
+        with TestClient(
+            create_app(Settings(database_url=url)), raise_server_exceptions=False, base_url=LOCAL
+        ) as opened:
+            yield opened

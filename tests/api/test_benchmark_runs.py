@@ -238,15 +238,15 @@ BAD_PARAMETERS += [("note", value) for value in ("x" * 2001, "a\x00b")]
 
 @pytest.mark.parametrize(("name", "value"), BAD_PARAMETERS)
 def test_a_wrong_parameter_is_named_and_nothing_stored(
-    stored_on_sqlite: TestClient, name: str, value: str
+    stored_on_both: TestClient, name: str, value: str
 ) -> None:
-    made = _shared(stored_on_sqlite)
-    answer = stored_on_sqlite.post(
+    made = _shared(stored_on_both)
+    answer = stored_on_both.post(
         f"/v1/scenarios/{made}/benchmark-runs", content=IOR_JSON, params={name: value}
     )
     body = problem(answer, 422, "invalid-request")
     assert [pointer for pointer, _ in places(body)] == [name]
-    assert stored_on_sqlite.get(f"/v1/scenarios/{made}/benchmark-runs").json()["items"] == []
+    assert stored_on_both.get(f"/v1/scenarios/{made}/benchmark-runs").json()["items"] == []
 
 
 def _shared(client: TestClient) -> str:
@@ -256,16 +256,16 @@ def _shared(client: TestClient) -> str:
 
 
 @pytest.mark.parametrize("name", ["storage_label", "note", "ran_at", "nodes"])
-def test_a_parameter_given_twice_is_refused(stored_on_sqlite: TestClient, name: str) -> None:
-    answer = stored_on_sqlite.post(
-        f"/v1/scenarios/{_shared(stored_on_sqlite)}/benchmark-runs?{name}=1&{name}=1", content=IOR_JSON
+def test_a_parameter_given_twice_is_refused(stored_on_both: TestClient, name: str) -> None:
+    answer = stored_on_both.post(
+        f"/v1/scenarios/{_shared(stored_on_both)}/benchmark-runs?{name}=1&{name}=1", content=IOR_JSON
     )
     assert places(problem(answer, 422, "invalid-request")) == [(name, "repeated_parameter")]
 
 
-def test_every_unknown_parameter_is_named(stored_on_sqlite: TestClient) -> None:
-    answer = stored_on_sqlite.post(
-        f"/v1/scenarios/{_shared(stored_on_sqlite)}/benchmark-runs?label=a&storage-label=b&ranAt=c",
+def test_every_unknown_parameter_is_named(stored_on_both: TestClient) -> None:
+    answer = stored_on_both.post(
+        f"/v1/scenarios/{_shared(stored_on_both)}/benchmark-runs?label=a&storage-label=b&ranAt=c",
         content=IOR_JSON,
     )
     assert places(problem(answer, 422, "invalid-request")) == [
@@ -338,9 +338,9 @@ def test_a_document_for_no_scenario_is_not_found(client: TestClient, application
 
 @pytest.mark.parametrize("id_", [NOWHERE, "none", "0", "{" + NOWHERE + "}", NOWHERE.replace("-", "")])
 @pytest.mark.parametrize("rest", ["", "/document"])
-def test_a_run_that_is_not_there_is_not_found(stored_on_sqlite: TestClient, id_: str, rest: str) -> None:
-    problem(stored_on_sqlite.get(f"/v1/benchmark-runs/{id_}{rest}"), 404, "not-found")
-    problem(stored_on_sqlite.delete(f"/v1/benchmark-runs/{id_}", headers={"If-Match": "*"}), 404, "not-found")
+def test_a_run_that_is_not_there_is_not_found(stored_on_both: TestClient, id_: str, rest: str) -> None:
+    problem(stored_on_both.get(f"/v1/benchmark-runs/{id_}{rest}"), 404, "not-found")
+    problem(stored_on_both.delete(f"/v1/benchmark-runs/{id_}", headers={"If-Match": "*"}), 404, "not-found")
 
 
 def test_a_text_of_ones_own_with_nul_is_refused_alike_on_both(

@@ -138,13 +138,13 @@ def test_accept_on_several_lines_is_one_list(stateless: TestClient) -> None:
     assert stateless.get("/v1/presets/gpus", headers=headers).status_code == 200
 
 
-def test_a_document_is_bytes_and_not_json(stored_on_sqlite: TestClient) -> None:
-    made = store(stored_on_sqlite, "document")
-    run = stored_on_sqlite.post(f"/v1/scenarios/{made['id']}/benchmark-runs", content=IOR_JSON).json()
+def test_a_document_is_bytes_and_not_json(stored_on_both: TestClient) -> None:
+    made = store(stored_on_both, "document")
+    run = stored_on_both.post(f"/v1/scenarios/{made['id']}/benchmark-runs", content=IOR_JSON).json()
     path = f"/v1/benchmark-runs/{run['id']}/document"
     for accept in ("application/octet-stream", "*/*", "application/*"):
-        assert stored_on_sqlite.get(path, headers={"Accept": accept}).content == IOR_JSON
-    problem(stored_on_sqlite.get(path, headers={"Accept": "application/json"}), 406, "not-acceptable")
+        assert stored_on_both.get(path, headers={"Accept": accept}).content == IOR_JSON
+    problem(stored_on_both.get(path, headers={"Accept": "application/json"}), 406, "not-acceptable")
 
 
 @pytest.mark.parametrize(

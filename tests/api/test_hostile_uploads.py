@@ -118,11 +118,11 @@ def test_an_environment_leaves_no_trace_but_a_doubt_and_the_digest(
     ],
 )
 def test_a_refusal_never_quotes_an_environment(
-    stored_on_sqlite: TestClient, document: bytes, caplog: pytest.LogCaptureFixture
+    stored_on_both: TestClient, document: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    made = store(stored_on_sqlite, name=hashlib.sha256(document).hexdigest()[:20])
-    answer = upload(stored_on_sqlite, made, document)
+    made = store(stored_on_both, name=hashlib.sha256(document).hexdigest()[:20])
+    answer = upload(stored_on_both, made, document)
     if answer.status_code == 422:
         problem(answer, 422, "unreadable-document")
     assert SECRET not in answer.text
@@ -130,10 +130,10 @@ def test_a_refusal_never_quotes_an_environment(
 
 
 def test_a_changed_file_gets_an_answer_and_leaves_nothing_where_it_is_refused(
-    stored_on_sqlite: TestClient,
+    stored_on_both: TestClient,
 ) -> None:
-    made = store(stored_on_sqlite, name="mutations")
-    database = stored_on_sqlite.app.state.database  # type: ignore[attr-defined]
+    made = store(stored_on_both, name="mutations")
+    database = stored_on_both.app.state.database  # type: ignore[attr-defined]
 
     def stored() -> int:
         with database.read() as transaction:
@@ -146,14 +146,14 @@ def test_a_changed_file_gets_an_answer_and_leaves_nothing_where_it_is_refused(
     before = stored()
     refused = 0
     for turn, name in enumerate([*FILES] * 3):
-        answer = upload(stored_on_sqlite, made, mutated(name, turn + turn // len(FILES), rng))
+        answer = upload(stored_on_both, made, mutated(name, turn + turn // len(FILES), rng))
         assert answer.status_code in (200, 201, 409, 422), (turn, name, answer.text)
         after = stored()
         assert after - before == (2 if answer.status_code == 201 else 0)
         before = after
         refused += answer.status_code == 422
     assert refused > 50
-    report = stored_on_sqlite.get(f"/v1/scenarios/{made['id']}/gap-report")
+    report = stored_on_both.get(f"/v1/scenarios/{made['id']}/gap-report")
     assert report.status_code == 200
 
 
@@ -170,11 +170,11 @@ def test_a_changed_file_gets_an_answer_and_leaves_nothing_where_it_is_refused(
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
 def test_too_much_of_anything_is_refused(
-    stored_on_sqlite: TestClient, document: bytes, code: str, pack: Callable[[bytes], bytes]
+    stored_on_both: TestClient, document: bytes, code: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    made = store(stored_on_sqlite, name=f"{code} {pack.__name__} {len(document)}")
+    made = store(stored_on_both, name=f"{code} {pack.__name__} {len(document)}")
     packed = {"Content-Encoding": "gzip"} if pack is gzip.compress else {}
-    answer = stored_on_sqlite.post(
+    answer = stored_on_both.post(
         f"/v1/scenarios/{made['id']}/benchmark-runs", content=pack(document), headers=packed
     )
     assert [error["code"] for error in problem(answer, 422, "unreadable-document")["errors"]] == [code]

@@ -154,8 +154,8 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("cursor", HOSTILE)
-def test_a_cursor_that_no_page_gave_is_refused(stored_on_sqlite: TestClient, cursor: str) -> None:
-    answer = stored_on_sqlite.get("/v1/scenarios", params={"cursor": cursor})
+def test_a_cursor_that_no_page_gave_is_refused(stored_on_both: TestClient, cursor: str) -> None:
+    answer = stored_on_both.get("/v1/scenarios", params={"cursor": cursor})
     assert places(problem(answer, 422, "invalid-request")) == [("cursor", "unknown_cursor")]
 
 
@@ -179,14 +179,12 @@ def test_a_forged_number_is_refused(client: TestClient) -> None:
         assert places(problem(answer, 422, "invalid-request")) == [("cursor", "unknown_cursor")]
 
 
-def test_an_overlong_cursor_is_refused_by_its_name(stored_on_sqlite: TestClient) -> None:
-    body = problem(
-        stored_on_sqlite.get("/v1/scenarios", params={"cursor": "x" * 501}), 422, "invalid-request"
-    )
+def test_an_overlong_cursor_is_refused_by_its_name(stored_on_both: TestClient) -> None:
+    body = problem(stored_on_both.get("/v1/scenarios", params={"cursor": "x" * 501}), 422, "invalid-request")
     assert [pointer for pointer, _ in places(body)] == ["cursor"]
 
 
 @pytest.mark.parametrize("limit", ["0", "201", "-1", "a", "", "1.5", "1_0", "+5", " 5", "9" * 30, "٣"])
-def test_a_limit_is_a_number_from_1_to_200(stored_on_sqlite: TestClient, limit: str) -> None:
-    body = problem(stored_on_sqlite.get("/v1/scenarios", params={"limit": limit}), 422, "invalid-request")
+def test_a_limit_is_a_number_from_1_to_200(stored_on_both: TestClient, limit: str) -> None:
+    body = problem(stored_on_both.get("/v1/scenarios", params={"limit": limit}), 422, "invalid-request")
     assert [pointer for pointer, _ in places(body)] == ["limit"]

@@ -46,11 +46,11 @@ def test_a_header_that_names_the_revision_lets_a_change_through(client: TestClie
 
 @pytest.mark.parametrize("header", NAMING)
 def test_a_header_that_names_the_revision_lets_a_deletion_through(
-    stored_on_sqlite: TestClient, header: str
+    stored_on_both: TestClient, header: str
 ) -> None:
-    path = f"/v1/scenarios/{store(stored_on_sqlite, 'to be deleted')['id']}"
+    path = f"/v1/scenarios/{store(stored_on_both, 'to be deleted')['id']}"
     named = header.replace("%d", "1")
-    assert stored_on_sqlite.delete(path, headers=_header(named)).status_code == 204
+    assert stored_on_both.delete(path, headers=_header(named)).status_code == 204
 
 
 def test_a_header_that_does_not_name_it_is_stale(client: TestClient, place: str) -> None:

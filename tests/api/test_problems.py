@@ -37,20 +37,20 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", 
 
 
 @pytest.fixture(scope="module")
-def ids(stored_on_sqlite: TestClient) -> dict[str, str]:
-    made = store(stored_on_sqlite, "problems")
-    return {"scenario": made["id"], "run": stored_run(stored_on_sqlite, made, IOR_JSON)["id"]}
+def ids(stored_on_both: TestClient) -> dict[str, str]:
+    made = store(stored_on_both, "problems")
+    return {"scenario": made["id"], "run": stored_run(stored_on_both, made, IOR_JSON)["id"]}
 
 
 @pytest.mark.parametrize("path", ALLOWED)
 def test_a_method_that_a_path_has_not_is_told_all_that_it_has(
-    stored_on_sqlite: TestClient, ids: dict[str, str], path: str
+    stored_on_both: TestClient, ids: dict[str, str], path: str
 ) -> None:
     allowed = ALLOWED[path].split(", ")
     refused = [method for method in METHODS if method not in allowed]
     assert len(refused) >= len(METHODS) - 4
     for method in refused:
-        answer = stored_on_sqlite.request(method, path.format(**ids))
+        answer = stored_on_both.request(method, path.format(**ids))
         assert answer.headers["allow"] == ALLOWED[path], method
         if method == "HEAD":
             assert (answer.status_code, answer.content) == (405, b"")
@@ -92,9 +92,9 @@ def test_every_error_of_ours_has_a_kind() -> None:
     assert set(KIND_OF_ERROR.values()) <= set(KINDS)
 
 
-def test_every_answered_type_leads_to_its_page(stored_on_sqlite: TestClient) -> None:
+def test_every_answered_type_leads_to_its_page(stored_on_both: TestClient) -> None:
     for name, kind in KINDS.items():
-        page = stored_on_sqlite.get(f"/problems/{name}").json()
+        page = stored_on_both.get(f"/problems/{name}").json()
         assert (page["type"], page["status"], page["title"]) == (f"/problems/{name}", kind.status, kind.title)
 
 

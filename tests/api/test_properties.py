@@ -126,8 +126,8 @@ def test_a_good_question_changed_at_random_gets_an_answer_without_infinities(
 
 
 @pytest.fixture(scope="module")
-def scenario(stored_on_sqlite: TestClient) -> dict[str, Any]:
-    return store(stored_on_sqlite, "properties")
+def scenario(stored_on_both: TestClient) -> dict[str, Any]:
+    return store(stored_on_both, "properties")
 
 
 def _post_and_judge(client: TestClient, scenario: dict[str, Any], document: bytes) -> None:
@@ -147,9 +147,9 @@ def _post_and_judge(client: TestClient, scenario: dict[str, Any], document: byte
 @FEW
 @given(mutated([json.loads(DCP), json.loads(IOR_JSON)], VALUES))
 def test_a_good_document_changed_at_random_gets_an_answer_and_a_judgement(
-    stored_on_sqlite: TestClient, scenario: dict[str, Any], document: object
+    stored_on_both: TestClient, scenario: dict[str, Any], document: object
 ) -> None:
-    _post_and_judge(stored_on_sqlite, scenario, json.dumps(document).encode())
+    _post_and_judge(stored_on_both, scenario, json.dumps(document).encode())
 
 
 @st.composite
@@ -168,9 +168,9 @@ def damaged(draw: st.DrawFn) -> bytes:
 @FEW
 @given(damaged())
 def test_a_damaged_document_gets_an_answer_and_a_judgement(
-    stored_on_sqlite: TestClient, scenario: dict[str, Any], document: bytes
+    stored_on_both: TestClient, scenario: dict[str, Any], document: bytes
 ) -> None:
-    _post_and_judge(stored_on_sqlite, scenario, document)
+    _post_and_judge(stored_on_both, scenario, document)
 
 
 @FEW
@@ -190,14 +190,14 @@ def test_a_damaged_document_gets_an_answer_and_a_judgement(
     ),
 )
 def test_any_parameters_and_headers_get_an_answer(
-    stored_on_sqlite: TestClient,
+    stored_on_both: TestClient,
     scenario: dict[str, Any],
     method: str,
     path: str,
     params: dict[str, str],
     headers: dict[str, str],
 ) -> None:
-    answer = stored_on_sqlite.request(
+    answer = stored_on_both.request(
         method,
         path.replace("{id}", scenario["id"]),
         params=params,

@@ -103,8 +103,8 @@ def test_a_name_comes_back_as_it_was_given(client: TestClient, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["", "x" * 201, "a\x00b", "a\nb", "\x7f", 1, True, ["a"], {"a": 1}])
-def test_a_name_that_is_none_is_refused(stored_on_sqlite: TestClient, name: object) -> None:
-    answer = stored_on_sqlite.post("/v1/scenarios", json={"name": name, "spec": SYNC})
+def test_a_name_that_is_none_is_refused(stored_on_both: TestClient, name: object) -> None:
+    answer = stored_on_both.post("/v1/scenarios", json={"name": name, "spec": SYNC})
     body = problem(answer, 422, "invalid-request")
     assert [pointer for pointer, _ in places(body)] == ["#/name"]
 
@@ -208,12 +208,12 @@ def test_runs_is_keep_or_delete(client: TestClient) -> None:
 @pytest.mark.parametrize(
     "rest", ["", "/revisions", "/revisions/1", "/sizing", "/benchmark-runs", "/gap-report"]
 )
-def test_an_id_that_nothing_has_is_not_found(stored_on_sqlite: TestClient, id_: str, rest: str) -> None:
+def test_an_id_that_nothing_has_is_not_found(stored_on_both: TestClient, id_: str, rest: str) -> None:
     # Another way of writing an id that is there is no id either.
-    real = _there(stored_on_sqlite)
+    real = _there(stored_on_both)
     written = id_.replace("%s", real)
-    problem(stored_on_sqlite.get(f"/v1/scenarios/{written}{rest}"), 404, "not-found")
-    problem(stored_on_sqlite.get(f"/v1/scenarios/{real.replace('-', '')}{rest}"), 404, "not-found")
+    problem(stored_on_both.get(f"/v1/scenarios/{written}{rest}"), 404, "not-found")
+    problem(stored_on_both.get(f"/v1/scenarios/{real.replace('-', '')}{rest}"), 404, "not-found")
 
 
 def _there(client: TestClient) -> str:

@@ -121,6 +121,10 @@ def test_a_batch_file_is_started_by_srun(client: TestClient) -> None:
         ("url", "http://a b"),
         ("url", "http://a\n"),
         ("url", "http://a/$(b)"),
+        ("url", "http://a:70000"),
+        ("url", "http://a:0"),
+        ("url", "http://[0]"),
+        ("url", "http://[127.0.0.1]/a"),
         ("no_such", "1"),
     ],
 )

@@ -610,3 +610,57 @@ def test_the_validator_sees_what_the_document_does_not_name(document: Json, clie
     assert not validator.is_valid({**good, "checkpoint": {**good["checkpoint"], "bytes": 1.5}})
     assert not validator.is_valid({**good, "write": {**good["write"], "extra": 1}})
     assert not validator.is_valid({**good, "cost": None})
+
+
+def test_every_link_leads_to_what_was_made(client: TestClient, document: Json) -> None:
+    operations = {
+        operation["operationId"]: (method, path) for method, path, operation in _operations(document)
+    }
+    scenario = {"name": "linked", "spec": SYNC}
+    bodies: dict[str, Any] = {
+        "create_scenario": {"json": scenario},
+        "replace_scenario": {"json": scenario},
+        "create_benchmark_run": {"content": IOR_JSON},
+        "create_api_key": {"json": {"name": "linked", "scopes": ["read"]}},
+        "create_api_key_rotation": {"json": {}},
+        "get_gap_report_comparison": {"params": {"split_at": "2026-11-29T12:00:00Z"}},
+    }
+    made: dict[str, Response] = {}
+    for name in ("create_scenario", "replace_scenario", "create_benchmark_run", "create_api_key"):
+        method, path = operations[name]
+        values = {"scenario_id": made["create_scenario"].json()["id"]} if made else {}
+        made[name] = client.request(method, path.format(**values), headers={"If-Match": "*"}, **bodies[name])
+    followed = set()
+    for name, answer in made.items():
+        method, path = operations[name]
+        links = document["paths"][path][method]["responses"][str(answer.status_code)]["links"]
+        # What is deleted is followed to its end last.
+        for linked, link in sorted(links.items(), key=lambda item: item[0].startswith("delete")):
+            values = {
+                parameter: (
+                    answer.headers[expression.removeprefix("$response.header.")]
+                    if expression.startswith("$response.header.")
+                    else answer.json()[expression.removeprefix("$response.body#/")]
+                )
+                for parameter, expression in link["parameters"].items()
+            }
+            method, path = operations[link["operationId"]]
+            in_path = {
+                key.removeprefix("path."): value for key, value in values.items() if key[:5] == "path."
+            }
+            headers = {
+                key.removeprefix("header."): value for key, value in values.items() if key[:7] == "header."
+            }
+            found = client.request(method, path.format(**in_path), headers=headers, **bodies.get(linked, {}))
+            # Of what was replaced or deleted meanwhile, its links say so.
+            gone = {404, 409, 412} if linked.startswith(("delete", "replace")) else set()
+            assert found.status_code < 300 or found.status_code in gone, (name, linked, found.text)
+            followed.add(linked)
+    assert followed >= {
+        "get_scenario",
+        "replace_scenario",
+        "delete_scenario",
+        "create_benchmark_run",
+        "get_gap_report",
+    }
+    assert followed >= {"get_benchmark_run", "delete_benchmark_run", "get_api_key", "create_api_key_rotation"}

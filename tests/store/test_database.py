@@ -17,6 +17,7 @@ from service.store import scenarios, tables
 from service.store.caller import DEFAULT_WORKSPACE
 from service.store.database import Database, PoolState, parse_url
 from service.store.scenarios import Scenario
+from tests.conftest import new_postgres
 
 
 def count(transaction: Connection) -> int | None:
@@ -314,3 +315,65 @@ def test_the_state_of_the_pool_is_told_and_those_who_wait_are_counted(database_u
         with database.begin():
             pass
         assert database.pool_state().waits == 1
+
+
+def test_postgres_keeps_what_was_acknowledged_whatever_its_databases_are_set_to(postgres_server: str) -> None:
+    with new_postgres(postgres_server) as url:
+        name = parse_url(url).database
+        for said, used in (("off", "on"), ("on", "on"), ("remote_apply", "remote_apply")):
+            with psycopg.connect(url, autocommit=True) as own:
+                own.execute(f"ALTER DATABASE {name} SET synchronous_commit = {said}".encode())
+            with closing(Database(url)) as database:
+                for _ in range(2):
+                    with database.begin() as transaction:
+                        assert transaction.scalar(text("SHOW synchronous_commit")) == used
+
+
+def test_a_postgres_that_falls_silent_is_given_up_unless_the_url_says_otherwise(
+    migrated_postgres: str,
+) -> None:
+    def parameters(url: str) -> dict[str, str]:
+        with closing(Database(url)) as database, database.read() as transaction:
+            driver = transaction.connection.dbapi_connection
+            assert isinstance(driver, psycopg.Connection)
+            return driver.info.get_parameters()
+
+    known = parameters(migrated_postgres)
+    assert (known["tcp_user_timeout"], known["keepalives_idle"]) == ("20000", "10")
+    assert parameters(f"{migrated_postgres}&tcp_user_timeout=7")["tcp_user_timeout"] == "7"
+
+
+def test_a_postgres_that_may_only_be_read_is_unavailable_to_writers_and_left(migrated_postgres: str) -> None:
+    def process(transaction: Connection) -> int:
+        return int(transaction.execute(text("SELECT pg_backend_pid()")).scalar_one())
+
+    def write(database: Database) -> None:
+        with database.begin() as transaction:
+            transaction.execute(text("SET TRANSACTION READ ONLY"))
+            transaction.execute(text("DELETE FROM scenarios"))
+
+    with closing(Database(migrated_postgres)) as database:
+        with database.read() as transaction:
+            first = process(transaction)
+        with pytest.raises(DatabaseUnavailable, match="may not be written to"):
+            write(database)
+        # Whether another server has taken its place, only a new connection can tell.
+        with database.read() as transaction:
+            assert process(transaction) != first
+
+
+def test_a_transaction_that_was_idle_for_too_long_is_unavailable(migrated_postgres: str) -> None:
+    def idle(database: Database) -> None:
+        with database.begin() as transaction:
+            transaction.execute(text("SET idle_in_transaction_session_timeout = 1"))
+            pid = transaction.scalar(text("SELECT pg_backend_pid()"))
+            with psycopg.connect(migrated_postgres, autocommit=True) as other:
+                while other.execute("SELECT 1 FROM pg_stat_activity WHERE pid = %s", [pid]).fetchone():
+                    pass
+            transaction.execute(text("SELECT 1"))
+
+    with (
+        closing(Database(migrated_postgres)) as database,
+        pytest.raises(DatabaseUnavailable, match="does not answer"),
+    ):
+        idle(database)

@@ -1,7 +1,7 @@
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import closing
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -10,7 +10,20 @@ from uuid import UUID, uuid4
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, Table, column, func, insert, inspect, select, table, text
+from alembic.script import ScriptDirectory
+from sqlalchemy import (
+    Column,
+    Connection,
+    MetaData,
+    Table,
+    column,
+    func,
+    insert,
+    inspect,
+    select,
+    table,
+    text,
+)
 from sqlalchemy.exc import IntegrityError
 
 import service
@@ -230,6 +243,101 @@ def test_documents_are_packed_once_a_workspace_on_the_way_up_and_whole_again_on_
 
 def _columns(of: Table, values: dict[str, Any]) -> list[Any]:
     return [column(name, of.c[name].type) for name in values]
+
+
+REVISIONS = [script.revision for script in ScriptDirectory.from_config(migrate._config()).walk_revisions()][
+    ::-1
+]
+
+
+def _schema(database: Database) -> dict[str, Any]:
+    """Return everything that a database says of its tables, in an order of its own."""
+    with database.read() as transaction:
+        made = inspect(transaction)
+        return {
+            name: {
+                "columns": sorted((each["name"], str(each["type"]), each["nullable"], each["default"])
+                                  for each in made.get_columns(name)),
+                "primary key": made.get_pk_constraint(name),
+                "foreign keys": sorted(map(repr, made.get_foreign_keys(name))),
+                "unique": sorted(map(repr, made.get_unique_constraints(name))),
+                "indexes": sorted(map(repr, made.get_indexes(name))),
+            }
+            for name in made.get_table_names()
+        }  # fmt: skip
+
+
+def _fill_as_it_is(database: Database) -> dict[str, int]:
+    """Put a row into every table, whatever the revision, that refers to those before; return how many there are."""
+    reflected = MetaData()
+    with database.begin() as transaction:
+        reflected.reflect(transaction)
+        rows: dict[str, dict[str, Any]] = {}
+        for each in reflected.sorted_tables:
+            if each.name == "alembic_version":
+                continue
+            row: dict[str, Any] = {}
+            for column_ in each.columns:
+                referred = next(iter(column_.foreign_keys), None)
+                row[column_.name] = (
+                    rows[referred.column.table.name][referred.column.name] if referred else _value(column_)
+                )
+            transaction.execute(each.insert(), row)
+            rows[each.name] = row
+        return {name: transaction.scalar(select(func.count()).select_from(table(name))) or 0 for name in rows}
+
+
+def _value(column_: Column[Any]) -> object:
+    if column_.type.python_type is datetime:
+        return datetime(2026, 11, 29, 12, tzinfo=UTC)
+    if column_.type.python_type is str:
+        return uuid4().hex
+    # SQLite tells of an id only that it has 32 letters.
+    return {int: 1, bytes: b"x", UUID: uuid4()}[column_.type.python_type]
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_a_revision_has_the_same_tables_from_below_and_from_above(
+    empty_database: Database, revision: str
+) -> None:
+    migrate.upgrade(empty_database, revision=revision)
+    from_below = _schema(empty_database)
+    migrate.downgrade(empty_database)
+    assert _schema(empty_database).keys() == {"alembic_version"}
+    migrate.upgrade(empty_database)
+    at_head = _schema(empty_database)
+    migrate.downgrade(empty_database, revision=revision)
+    assert _schema(empty_database) == from_below
+    migrate.upgrade(empty_database)
+    assert _schema(empty_database) == at_head
+
+
+@pytest.mark.parametrize("revision", REVISIONS)
+def test_what_is_stored_at_a_revision_goes_all_the_way_up_and_down_again(
+    empty_database: Database, revision: str
+) -> None:
+    migrate.upgrade(empty_database, revision=revision)
+    filled = _fill_as_it_is(empty_database)
+    at_revision = _schema(empty_database)
+
+    def kept() -> dict[str, int | None]:
+        with empty_database.read() as transaction:
+            names = inspect(transaction).get_table_names()
+            return {
+                name: transaction.scalar(select(func.count()).select_from(table(name)))
+                for name in filled
+                if name in names
+            }
+
+    migrate.upgrade(empty_database)
+    assert kept() == filled
+    with empty_database.migrating() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), tables.metadata) == []
+    migrate.downgrade(empty_database, revision=revision)
+    assert kept() == filled
+    assert _schema(empty_database) == at_revision
+    migrate.upgrade(empty_database)
+    assert kept() == filled
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(empty_database: Database) -> None:
