@@ -4,11 +4,13 @@ Each route says once which scope it needs, by `needs` or `needs_no_key`; `Strict
 anything else of the request is looked at, its body least of all.
 """
 
+import asyncio
 import hashlib
 import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -36,6 +38,8 @@ USE_NOTED = timedelta(minutes=1)
 SCHEME = "apiKey"
 """The name of the security scheme in the OpenAPI document."""
 
+_FORWARDING = frozenset({b"forwarded", b"x-forwarded-for", b"x-forwarded-host"})
+"""What a proxy adds: whoever asks through one may be anywhere."""
 _NEEDED = "needed_scope"
 _BEARER = b"bearer "
 
@@ -107,6 +111,7 @@ class Access:
         # What Host headers of this machine look like here: to read one takes longer than all else.
         self._own_hosts: set[bytes] = set()
         self._verified: dict[bytes, _Verified] = {}
+        self._checking: dict[bytes, asyncio.Future[Caller]] = {}
         # Routes that change keys run in threads. What was looked up before a change must not be kept after it.
         self._changing = threading.Lock()
         self._changes = 0
@@ -120,7 +125,7 @@ class Access:
                 page of somebody else (403); too many keys of its address were wrong (429).
             DatabaseUnavailable: Whether there are keys, or whether this is one, cannot be found out.
         """
-        authorization = host = origin = None
+        authorization = host = origin = forwarded = None
         for name, value in scope["headers"]:
             if name == b"authorization":
                 if authorization is not None:
@@ -130,6 +135,8 @@ class Access:
                 host = value
             elif name == b"origin":
                 origin = value
+            elif name in _FORWARDING:
+                forwarded = value
         if authorization is None:
             if not await self._is_open():
                 raise _unauthorized("This service needs a key: send it as Authorization: Bearer sbk_….")
@@ -139,6 +146,8 @@ class Access:
                     self._own_hosts.add(host)
             if origin is not None:
                 _refuse_foreign_origin(origin, host)
+            if forwarded is not None:
+                raise _published()
             return _OPEN
         if not authorization.lower().startswith(_BEARER):
             raise _unauthorized(
@@ -150,7 +159,7 @@ class Access:
         if known is not None and self._monotonic() < known.until:
             caller = known.caller
         else:
-            caller = await self._check(scope, key, digest)
+            caller = await self._check_once(scope, key, digest)
         if needed not in caller.scopes:
             raise Refused(
                 "forbidden",
@@ -191,6 +200,29 @@ class Access:
             return False
         with self._database.read() as transaction:
             return keys.any_exist(transaction)
+
+    async def _check_once(self, scope: Mapping[str, Any], key: bytes, digest: bytes) -> Caller:
+        """Return whose key it is; of many requests that come with it at once, one looks it up for all."""
+        while (running := self._checking.get(digest)) is not None:
+            with suppress(asyncio.CancelledError):
+                return await asyncio.shield(running)
+            if not running.cancelled():  # this request was given up, not the one that looks
+                raise asyncio.CancelledError
+        looking = self._checking[digest] = asyncio.get_running_loop().create_future()
+        try:
+            caller = await self._check(scope, key, digest)
+        except (Refused, DatabaseUnavailable) as refusal:
+            looking.set_exception(refusal)
+            looking.exception()  # nobody may be waiting for it
+            raise
+        except BaseException:
+            looking.cancel()
+            raise
+        else:
+            looking.set_result(caller)
+            return caller
+        finally:
+            del self._checking[digest]
 
     async def _check(self, scope: Mapping[str, Any], key: bytes, digest: bytes) -> Caller:
         """Return whose key it is, looked up in the database."""
@@ -262,6 +294,15 @@ def _refuse_foreign_host(host: bytes) -> None:
             "make a key with `stallbudget key create`.",
             Fault("Host", "foreign", "Ask for localhost or 127.0.0.1."),
         )
+
+
+def _published() -> Refused:
+    return Refused(
+        "forbidden",
+        "Without keys this service answers to this machine alone, and a proxy has passed this request on: make a key "
+        "with `stallbudget key create`.",
+        Fault("X-Forwarded-For", "foreign", "Ask without a proxy, or with a key."),
+    )
 
 
 def _refuse_foreign_origin(origin: bytes, host: bytes | None) -> None:

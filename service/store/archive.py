@@ -87,6 +87,8 @@ def _without_nul(value: str) -> str:
 
 Moment = Annotated[datetime, AfterValidator(_moment)]
 Text = Annotated[str, AfterValidator(_without_nul)]
+MOST_NOTE = 2000
+"""As an upload's."""
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_without_control_characters)]
 Label = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(_without_control_characters)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -143,7 +145,7 @@ class _RunLine(_Line):
     document_bytes: Bytes
     storage_label: Label | None = None
     conditions: Text
-    note: Text | None = None
+    note: Annotated[Text, Field(max_length=MOST_NOTE)] | None = None
     run_id: Text | None = None
     record: Text
     document_removed_at: Moment | None = None

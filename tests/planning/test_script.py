@@ -307,7 +307,10 @@ def test_an_interruption_ends_the_ranks_and_removes_the_data(
         rank = int(fifo.read_text())
         assert [path.name for path in workplace.storage.iterdir()] == [plan.folder]
         started.send_signal(sent)
-        started.communicate(timeout=60)
+        try:
+            started.communicate(timeout=60)
+        finally:
+            started.kill()
     assert started.returncode == status
     assert list(workplace.storage.iterdir()) == []
     with pytest.raises(ProcessLookupError):

@@ -3,8 +3,11 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,15 +76,16 @@ class Workplace:
         file.write_text(script, "utf-8")
         found = shutil.which(shell)
         assert found is not None
-        return subprocess.Popen(
-            [found, str(file), *arguments],
-            cwd=self.folder,
-            env={**self.environment, **{k: v for k, v in os.environ.items() if k.startswith("OMPI_")}},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        with _no_signal_ignored():
+            return subprocess.Popen(
+                [found, str(file), *arguments],
+                cwd=self.folder,
+                env={**self.environment, **{k: v for k, v in os.environ.items() if k.startswith("OMPI_")}},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
 
     def run(self, script: str, *arguments: str, shell: str = "sh") -> subprocess.CompletedProcess[str]:
         """Run a script to its end."""
@@ -94,3 +98,23 @@ class Workplace:
         notes = self.folder / "notes"
         lines = notes.read_text("utf-8").splitlines() if notes.exists() else []
         return [json.loads(line)["argv"] for line in lines]
+
+
+@contextmanager
+def _no_signal_ignored() -> Iterator[None]:
+    """Let what is started see every signal.
+
+    Tests that run in the background, or under nohup, ignore some; a shell cannot trap what was ignored before it.
+    """
+    ignored = [
+        each
+        for each in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+        if signal.getsignal(each) is signal.SIG_IGN
+    ]
+    for each in ignored:
+        signal.signal(each, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for each in ignored:
+            signal.signal(each, signal.SIG_IGN)
