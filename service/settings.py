@@ -92,6 +92,10 @@ class Settings(BaseSettings):
     """The same for those that store or delete; an upload is one."""
     max_concurrent_requests: int = Field(default=200, ge=1, le=100_000)
     """How many requests one process works on at once; those beyond get a 503."""
+    max_concurrent_per_address: int = Field(default=100, ge=1, le=100_000)
+    """How many of them may come from one address, so that nobody takes them all."""
+    failed_keys: int = Field(default=20, ge=1, le=1_000_000)
+    """How many wrong keys one address may try in a minute; its next ones wait."""
     max_connections: int = Field(default=1000, ge=1, le=1_000_000)
     """How many connections one process keeps open; those beyond are closed at once."""
     max_head_bytes: int = Field(default=64 * KIB, ge=1024, le=16 * MIB)

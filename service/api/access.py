@@ -115,7 +115,7 @@ class Access:
         # Routes that change keys run in threads. What was looked up before a change must not be kept after it.
         self._changing = threading.Lock()
         self._changes = 0
-        self._failed = FailedAttempts()
+        self._failed = FailedAttempts(settings.failed_keys)
 
     async def admit(self, scope: Mapping[str, Any], needed: AccessScope) -> Caller:
         """Return who asks by this request.

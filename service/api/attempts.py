@@ -5,8 +5,6 @@ from collections import deque
 from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 
-ATTEMPTS = 20
-"""How many attempts of one address may fail within the window."""
 WINDOW_SECONDS = 60.0
 ADDRESSES = 10_000
 """How many addresses are remembered; beyond that the one that was heard of first is forgotten."""
@@ -16,9 +14,13 @@ class FailedAttempts:
     """The attempts of each address within the window. An attempt counts as failed until it is forgiven.
 
     Counted before it is checked: of many at once no more are checked than may fail.
+
+    Args:
+        attempts: How many of one address may fail within the window.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, attempts: int) -> None:
+        self._attempts = attempts
         self._times: dict[str, deque[float]] = {}
 
     def wait_seconds(self, address: str, at: float) -> int:
@@ -28,7 +30,7 @@ class FailedAttempts:
             return 0
         while times and times[0] <= at - WINDOW_SECONDS:
             times.popleft()
-        return 0 if len(times) < ATTEMPTS else max(1, math.ceil(times[0] + WINDOW_SECONDS - at))
+        return 0 if len(times) < self._attempts else max(1, math.ceil(times[0] + WINDOW_SECONDS - at))
 
     def count(self, address: str, at: float) -> None:
         """Count an attempt."""

@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.api import logs, problems
+from service.api.attempts import network_of
 from service.api.metrics import GAVE_UP, UNMATCHED, Metrics
 from service.api.rates import Budget, charge
 from service.api.watch import Pace, Watch
@@ -62,6 +63,7 @@ class EveryRequest:
         self._watch = watch
         self._metrics = metrics
         self._tracing = tracing
+        self._in_flight: dict[str, int] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, with its id in the scope and in the answer's `X-Request-Id`."""
@@ -85,11 +87,15 @@ class EveryRequest:
         logs.REQUEST_ID.set(request_id)
         metrics = self._metrics
         metrics.in_flight += 1
+        client = scope.get("client")
+        place = network_of(client[0]) if client else ""
+        own = self._in_flight[place] = self._in_flight.get(place, 0) + 1
         self._watch.add(exchange)
         try:
-            if metrics.in_flight > self._settings.max_concurrent_requests and (
-                scope["path"] not in ALWAYS_ANSWERED
-            ):
+            if (
+                metrics.in_flight > self._settings.max_concurrent_requests
+                or own > self._settings.max_concurrent_per_address
+            ) and scope["path"] not in ALWAYS_ANSWERED:
                 metrics.count_cut_off("busy")
                 with suppress(RateLimited):
                     charge(exchange.scope, Budget.READING)
@@ -111,6 +117,10 @@ class EveryRequest:
                 raise
         finally:
             metrics.in_flight -= 1
+            if self._in_flight[place] > 1:
+                self._in_flight[place] -= 1
+            else:
+                del self._in_flight[place]
             self._watch.remove(exchange)
             exchange.end()
 

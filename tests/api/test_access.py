@@ -16,7 +16,7 @@ from sqlalchemy import event
 from starlette.testclient import TestClient
 
 from service.api.access import CACHE_SECONDS, Access
-from service.api.attempts import ATTEMPTS, WINDOW_SECONDS
+from service.api.attempts import WINDOW_SECONDS
 from service.api.bodies import StrictRoute
 from service.api.examples import QUESTIONS
 from service.app import create_app
@@ -42,6 +42,7 @@ ALLOWED = {
     AccessScope.WRITE: {AccessScope.READ, AccessScope.SUBMIT, AccessScope.WRITE},
     AccessScope.ADMIN: set(AccessScope),
 }
+ATTEMPTS = Settings.model_fields["failed_keys"].default
 CHANGING = {"POST", "PUT", "DELETE"}
 STATELESS = {"create_sizing", "create_solution"}
 

@@ -267,9 +267,14 @@ def test_an_answer_that_takes_too_long_is_a_503_and_what_comes_later_is_dropped(
     ] == [503]
 
 
-def test_beyond_its_limit_the_service_says_that_it_is_busy_but_not_to_operators() -> None:
+@pytest.mark.parametrize(
+    ("limit", "others_wait"), [("max_concurrent_requests", True), ("max_concurrent_per_address", False)]
+)
+def test_beyond_its_limit_the_service_says_that_it_is_busy_but_not_to_operators(
+    limit: str, *, others_wait: bool
+) -> None:
     go_on = threading.Event()
-    app = _slow_app(go_on, max_concurrent_requests=1)
+    app = _slow_app(go_on, **{limit: 1})
 
     async def scene() -> None:
         first = Running(app, scope_of("GET", "/slow"))
@@ -281,6 +286,8 @@ def test_beyond_its_limit_the_service_says_that_it_is_busy_but_not_to_operators(
             assert int(headers["retry-after"]) > 0
         live = Running(app, scope_of("GET", "/livez"))
         assert (await live.answer())[0] == 200
+        elsewhere = {**scope_of("GET", "/v1/presets/gpus"), "client": ("192.0.2.9", 1)}
+        assert (await Running(app, elsewhere).answer())[0] == (503 if others_wait else 200)
         go_on.set()
         assert (await first.answer())[0] == 200
         await first.end()

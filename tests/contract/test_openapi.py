@@ -11,7 +11,6 @@ from httpx2 import Response
 from jsonschema import Draft202012Validator, FormatChecker
 from starlette.testclient import TestClient
 
-from service.api.attempts import ATTEMPTS
 from service.app import create_app
 from service.settings import AccessMode, Settings
 from service.store.caller import AccessScope
@@ -35,6 +34,7 @@ from tests.api.test_usage import remove_documents
 Json = dict[str, Any]
 
 ROOT = Path(__file__).parent.parent.parent
+ATTEMPTS = Settings.model_fields["failed_keys"].default
 METHODS = ("get", "put", "post", "delete", "patch", "head", "options", "trace")
 VERBS = ("create", "list", "get", "replace", "delete")
 
