@@ -1,11 +1,15 @@
-"""`make benchmark`: measures, prints, and writes benchmarks/README.md."""
+"""`make benchmark`: measures, prints, and writes benchmarks/README.md.
+
+`python -m benchmarks databases` measures the part with a database alone, and leaves the others as they are.
+"""
 
 import os
 import platform
+import sys
 from pathlib import Path
 from statistics import median
 
-from benchmarks import documents, engine, http, imports
+from benchmarks import databases, documents, engine, http, imports
 
 ROUNDS = 15
 SECONDS = 1.0
@@ -57,7 +61,8 @@ each of them longer in a larger document: of repetitions, iterations or the line
 | format, of many | MB | read at | memory | beside the language | its memory | growth |
 |---|---|---|---|---|---|---|
 {documents}
-"""
+
+{databases}"""
 
 
 def page() -> str:
@@ -83,6 +88,7 @@ def page() -> str:
         import_rounds=import_rounds,
         most_runs=documents.MOST_RUNS,
         documents="\n".join(_rows(made, found) for made, found in documents.measurements()),
+        databases=databases.section(),
     )
 
 
@@ -113,6 +119,12 @@ def machine() -> str:
 
 
 if __name__ == "__main__":
-    text = page()
-    Path(__file__).with_name("README.md").write_text(text, "utf-8")
+    written = Path(__file__).with_name("README.md")
+    if sys.argv[1:] == ["databases"]:
+        # The last part of the page.
+        kept = written.read_text("utf-8").partition(f"\n{databases.HEADING}\n")[0]
+        text = f"{kept}\n{databases.section()}"
+    else:
+        text = page()
+    written.write_text(text, "utf-8")
     print(text)

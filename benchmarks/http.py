@@ -1,5 +1,6 @@
 """Requests per second of `POST /v1/sizings`, beside endpoints that compute nothing. Interleaved, in several rounds."""
 
+import json
 import os
 import subprocess
 import sys
@@ -16,7 +17,7 @@ def rates(*, rounds: int, seconds: float, connections: int) -> dict[str, list[fl
     machine has two processors or more, servers and client have one each.
     """
     with ExitStack() as stack:
-        ports = {name: stack.enter_context(_serving(name)) for name in NAMES}
+        ports = {name: stack.enter_context(serving(name)) for name in NAMES}
         found: dict[str, list[float]] = {name: [] for name in NAMES}
         for turn in range(rounds):
             order = NAMES[turn % len(NAMES) :] + NAMES[: turn % len(NAMES)]
@@ -26,9 +27,10 @@ def rates(*, rounds: int, seconds: float, connections: int) -> dict[str, list[fl
 
 
 @contextmanager
-def _serving(name: str) -> Iterator[int]:
-    command = [sys.executable, "-m", "benchmarks.servers", name]
-    with subprocess.Popen([*_pinned(0), *command], stdout=subprocess.PIPE, text=True) as server:
+def serving(name: str, *, pinned: bool = True) -> Iterator[int]:
+    """Give the port of an application of `benchmarks.servers`, and end it."""
+    command = [*(_pinned(0) if pinned else []), sys.executable, "-m", "benchmarks.servers", name]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None
             yield int(server.stdout.readline())
@@ -37,9 +39,19 @@ def _serving(name: str) -> Iterator[int]:
 
 
 def _load(port: int, seconds: float, connections: int) -> float:
-    command = [sys.executable, "-m", "benchmarks.load", str(port), str(seconds), str(connections)]
+    command = [
+        sys.executable,
+        "-m",
+        "benchmarks.load",
+        "size",
+        "-",
+        str(seconds),
+        str(connections),
+        str(port),
+    ]
     done = subprocess.run([*_pinned(1), *command], check=True, capture_output=True, text=True)
-    return float(done.stdout)
+    rate: float = json.loads(done.stdout)[0]
+    return rate
 
 
 def _pinned(which: int) -> list[str]:

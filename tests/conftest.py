@@ -75,8 +75,8 @@ def own_postgres() -> Iterator[str]:
     try:
         url = server.get_uri()
         for setting in ("fsync = off", "full_page_writes = off"):
-            _administer(url, f"ALTER SYSTEM SET {setting}")
-        _administer(url, "SELECT pg_reload_conf()")
+            administer(url, f"ALTER SYSTEM SET {setting}")
+        administer(url, "SELECT pg_reload_conf()")
         yield url
     finally:
         server.cleanup()
@@ -154,8 +154,8 @@ def empty_database(empty_database_url: str) -> Iterator[Database]:
 
 def emptied(url: str) -> str:
     """Take every row but the default workspace out of a Postgres database with our tables, and return its URL."""
-    _administer(url, "TRUNCATE " + ", ".join(tables.metadata.tables.keys() - {"workspaces"}))
-    _administer(url, "DELETE FROM workspaces WHERE name <> 'default'")
+    administer(url, "TRUNCATE " + ", ".join(tables.metadata.tables.keys() - {"workspaces"}))
+    administer(url, "DELETE FROM workspaces WHERE name <> 'default'")
     return url
 
 
@@ -163,14 +163,15 @@ def emptied(url: str) -> str:
 def new_postgres(server: str) -> Iterator[str]:
     """Give the URL of a database in which nothing was made yet, and drop it."""
     name = f"stallbudget_test_{uuid4().hex}"
-    _administer(server, f"CREATE DATABASE {name}")
+    administer(server, f"CREATE DATABASE {name}")
     try:
         yield make_url(server).set(database=name).render_as_string(hide_password=False)
     finally:
-        _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
+        administer(server, f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def _administer(url: str, statement: str) -> None:
+def administer(url: str, statement: str) -> None:
+    """Run a statement outside any transaction."""
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute(statement.encode())
 
