@@ -35,8 +35,8 @@ without rate limits and without a log of requests. The service has no workers of
 on one database, and every other connection goes to the second. Postgres is the one that comes with the tests, on the
 same machine and with `fsync` on; SQLite syncs each commit too. *Bare* is FastAPI alone with canned answers of the same
 models, which keeps nothing. Nothing is pinned: client, processes and Postgres share the processors, and where there are
-but two, two processes cannot reach twice the rate of one. The load average was {load:.1f} before; where that is well above
-0, other work had a share of the machine, not the same for every row, and rows compare only roughly.
+but two, two processes cannot reach twice the rate of one. The load average was {load:.1f} before; where that is well
+above 0, other work had a share of the machine, not the same for every row, and rows compare only roughly.
 
 | server | processes | reading | p50 | p99 | sizing | p50 | p99 | posting | p50 | p99 |
 |---|---|---|---|---|---|---|---|---|---|---|
