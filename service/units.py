@@ -9,13 +9,11 @@ GIB = 2**30
 GB = 10**9
 TB = 10**12
 
-MINUTE_SECONDS = 60
 HOUR_SECONDS = 3600
 DAY_SECONDS = 86_400
 DAYS_PER_YEAR = 365
 """A year is 365 days, as in the articles' money figures."""
 HOURS_PER_YEAR = 24 * DAYS_PER_YEAR
-MONTHS_PER_YEAR = 12
 
 UNITS_BY_SUFFIX = (
     ("_gb_per_second", "GB/s"),
